@@ -1,0 +1,1 @@
+"""The pure core: values and decisions. No framework, clock, randomness or IO is imported here."""

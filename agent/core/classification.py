@@ -1,0 +1,179 @@
+"""What a failure proves false: a table over facts, top row first. What it does not know is `None`.
+
+Routing is by scope, never by severity (seed 1): nothing -> retry, call -> patch, precondition -> rewrite or
+replan. Three traps are rows of their own: a repeated write that answers "already done" is a success to be
+reconciled; a broken precondition can wear a transient type; a time-out of a write proves nothing about it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from agent.core.failure import Classified, Effect, ErrorFacts, Failure, Origin, Scope, Trigger
+from agent.core.predicate import Verdict
+from agent.core.value import ArtifactName, JsonValue, canonical
+
+View = Mapping[ArtifactName, JsonValue]
+
+TRANSIENT_STATUS = frozenset({408, 421, 425, 429, 500, 502, 503, 504, 507, 509, 529})
+CALL_STATUS = frozenset({400, 405, 406, 411, 413, 414, 415, 416, 417, 422, 431, 501, 505})
+PRECONDITION_STATUS = frozenset({401, 402, 403, 404, 407, 409, 410, 412, 423, 424, 426, 428, 451})
+REFUSED_STATUS = (CALL_STATUS | PRECONDITION_STATUS | {425, 429, 503}) - {409}
+"""Statuses by which the other side says it did nothing."""
+
+TRANSIENT_TYPES = frozenset(
+    "TimeoutError ConnectionError ConnectError ConnectTimeout ReadTimeout WriteTimeout PoolTimeout ReadError "
+    "WriteError NetworkError RemoteProtocolError TransportError APIConnectionError APITimeoutError RateLimitError "
+    "InternalServerError BrokenPipeError EOFError IncompleteRead RemoteDisconnected URLError InterruptedError "
+    "BlockingIOError".split()
+)
+NOT_SENT_TYPES = frozenset("ConnectionRefusedError ConnectError ConnectTimeout PoolTimeout gaierror".split())
+CALL_TYPES = frozenset(
+    "ValidationError UnresolvedReference ValueError TypeError LookupError ArithmeticError AssertionError "
+    "NotImplementedError ProgrammingError DataError IntegrityError BadRequestError UnprocessableEntityError "
+    "ToolException SchemaValidationError".split()
+)
+PRECONDITION_TYPES = frozenset(
+    "PermissionError FileNotFoundError NotADirectoryError IsADirectoryError ModuleNotFoundError ImportError "
+    "AuthenticationError PermissionDeniedError NotFoundError ConflictError".split()
+)
+
+_ALREADY = re.compile(r"already (?:exist|done|been|creat|post|process|sent|appl|paid|regist)|duplicate|unique constraint", re.I)
+_BROKEN = re.compile(
+    r"not (?:been )?enabled|disabled|suspended|deactivated|revoked|expired|account (?:was |is )?closed|"
+    r"permission denied|access denied|forbidden|not (?:authori[sz]ed|permitted|allowed)|unauthori[sz]ed|"
+    r"no such (?:table|file|database|bucket|host|user|directory)|(?:table|relation|database|schema|bucket|account|"
+    r"service|user|file) .{0,80}?(?:does not exist|not found|is gone|was (?:deleted|removed|dropped))|"
+    r"format changed|schema changed|never ran|has not run|not installed",
+    re.I,
+)
+_MISSING_NAME = re.compile(
+    r"(?:no such column|unknown column|undefined column)[: ]+['\"`]?([\w.]+)|"
+    r"(?:column|field|key|property|attribute)s? ['\"`]?([\w.]+)['\"`]?(?: of \S+)? "
+    r"(?:not found|does not exist|is missing|is unknown|was removed|was renamed)",
+    re.I,
+)
+_LOCKED = re.compile(r"database (?:table )?is locked|deadlock detected|could not serialize|try again|temporarily", re.I)
+_TIMED_OUT = re.compile(r"timed? ?out|gateway time|connection reset|connection aborted|rate limit|too many requests", re.I)
+
+
+class Row(NamedTuple):
+    """One row of the table: when it applies, and what it concludes."""
+
+    name: str
+    applies: Callable[[Failure, View], bool]
+    scope: Scope
+    origin: Origin
+
+
+def classify(failure: Failure, mutating: bool, view: View) -> Classified | None:
+    """Find the first row that knows the failure.
+
+    Args:
+        failure: the facts.
+        mutating: whether the call could have changed the world.
+        view: what the attempt read; a name the error misses is looked for there.
+    """
+    row = next((each for each in TABLE if each.applies(failure, view)), None)
+    return None if row is None else conclude(failure, row.scope, row.origin, row.name, mutating, view)
+
+
+def conclude(
+    failure: Failure, scope: Scope, origin: Origin, rule: str, mutating: bool, view: View
+) -> Classified:
+    """Turn a scope, wherever it came from, into a classified failure: effect and falsified inputs added."""
+    return Classified(
+        failure=failure,
+        scope=scope,
+        origin=origin,
+        rule=rule,
+        effect=_effect(failure, scope, rule) if mutating else Effect.ABSENT,
+        falsified=_falsified(failure, view) if scope is Scope.PRECONDITION else (),
+    )
+
+
+def missing_name(message: str) -> str | None:
+    """The column or field an error says is missing, if it says so."""
+    found = _MISSING_NAME.search(message)
+    return (found.group(1) or found.group(2)) if found else None
+
+
+def _falsified(failure: Failure, view: View) -> tuple[ArtifactName, ...]:
+    """The inputs that are no longer true: those that speak of the missing name, else all that were read."""
+    read = tuple(name for name in failure.reads if name in view)
+    missing = missing_name(failure.error.message)
+    speaking = tuple(name for name in read if missing and missing in canonical(view[name]))
+    return speaking or read
+
+
+def _effect(failure: Failure, scope: Scope, rule: str) -> Effect:
+    error = failure.error
+    if rule == "already done":
+        return Effect.UNKNOWN
+    if failure.trigger is Trigger.PRECONDITION_VIOLATION or error.kind in ("verdict", "need", "absent"):
+        return Effect.ABSENT
+    if error.status in REFUSED_STATUS or _types(error) & NOT_SENT_TYPES:
+        return Effect.ABSENT
+    # what names the call or a precondition as wrong was said before acting; anything else proves nothing
+    named = rule not in ("default", "model") and scope is not Scope.NOTHING
+    return Effect.ABSENT if named and error.kind != "lost" else Effect.UNKNOWN
+
+
+def _types(error: ErrorFacts) -> frozenset[str]:
+    return frozenset((error.type, *error.bases))
+
+
+def _known_to_inputs(failure: Failure, view: View) -> bool:
+    missing = missing_name(failure.error.message)
+    return missing is not None and any(missing in canonical(view[n]) for n in failure.reads if n in view)
+
+
+def _violated(failure: Failure) -> bool:
+    return failure.trigger is Trigger.PRECONDITION_VIOLATION
+
+
+def _message(pattern: re.Pattern[str]) -> Callable[[Failure, View], bool]:
+    return lambda failure, _: bool(pattern.search(failure.error.message))
+
+
+def _status(statuses: frozenset[int]) -> Callable[[Failure, View], bool]:
+    return lambda failure, _: failure.error.status in statuses
+
+
+def _type(types: frozenset[str]) -> Callable[[Failure, View], bool]:
+    return lambda failure, _: bool(_types(failure.error) & types)
+
+
+def _kind(*kinds: str) -> Callable[[Failure, View], bool]:
+    return lambda failure, _: failure.error.kind in kinds
+
+
+TABLE: tuple[Row, ...] = (
+    Row(
+        "a precondition that nobody observed",
+        lambda failure, _: _violated(failure) and failure.error.message.startswith(Verdict.UNVERIFIABLE),
+        Scope.PRECONDITION,
+        Origin.OBSERVATION,
+    ),
+    Row("a precondition that does not hold", lambda failure, _: _violated(failure), Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
+    Row("already done", _message(_ALREADY), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("effect absent", _kind("absent"), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("lost", _kind("lost"), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("probe failed", _kind("probe"), Scope.NOTHING, Origin.OBSERVATION),
+    Row("effect refuted", _kind("verdict"), Scope.CALL, Origin.AGENT),
+    # the plan was built on an observation that had this name: the observation is out of date, not the call
+    Row("a name that an input promised is missing", _known_to_inputs, Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row("a name nobody promised", _message(_MISSING_NAME), Scope.CALL, Origin.AGENT),
+    Row("precondition in words", _message(_BROKEN), Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row("status: transient", _status(TRANSIENT_STATUS), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("status: call", _status(CALL_STATUS), Scope.CALL, Origin.AGENT),
+    Row("status: precondition", _status(PRECONDITION_STATUS), Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row("time-out", _kind("timeout"), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("locked", _message(_LOCKED), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("type: precondition", _type(PRECONDITION_TYPES), Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row("type: transient", _type(TRANSIENT_TYPES), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("time-out in words", _message(_TIMED_OUT), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("type: call", _type(CALL_TYPES), Scope.CALL, Origin.AGENT),
+)
+"""Top row first. Words that name a broken precondition stand above types and statuses that look transient."""

@@ -1,0 +1,59 @@
+"""What a tool promises: needs, produces, predicates, effect class, cost. Planning reads nothing else."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from agent.core.predicate import Predicate
+from agent.core.value import ArtifactName, JsonValue, Value, words
+
+Names = Annotated[tuple[ArtifactName, ...], BeforeValidator(words)]
+
+
+def _predicates(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+Predicates = Annotated[tuple[Predicate, ...], BeforeValidator(_predicates)]
+"""One CEL expression or several."""
+
+
+class EffectClass(StrEnum):
+    """Whether running the tool changes the world outside (seed 2)."""
+
+    READ_ONLY = "read_only"
+    MUTATING = "mutating"
+
+
+class ToolContract(Value):
+    """The planning view of one tool. A tool without one counts as mutating and not idempotent."""
+
+    tool: str
+    intent: str = ""
+    """First sentence of the tool's description; shown to people and to the patch prompt."""
+    needs: Names = ()
+    """Artifacts that must hold before; a trailing `*` means a family, as in `loaded_*`."""
+    produces: Names = ()
+    """Artifacts it makes; `{parameter}` is filled from `each`, as in `loaded_{week}`."""
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+    """Arguments by parameter: literals or references such as `{{settings.database}}`."""
+    each: dict[str, ArtifactName] = Field(default_factory=dict)
+    """Parameter -> given list: one step for every element."""
+    requires: Predicates = ()
+    ensures: Predicates = ()
+    effect: EffectClass = EffectClass.MUTATING
+    idempotent: bool = False
+    """Running it again with the same arguments changes nothing more."""
+    cost: float = 1.0
+    alternatives: dict[str, tuple[JsonValue, ...]] = Field(default_factory=dict)
+    """Parameter -> values in order of preference; the first is used until it is proven wrong."""
+    stands_in_for: str | None = None
+    """Name of the tool whose artifact this one can make instead."""
+    observable: bool = False
+    """Whether a probe can look at the artifact again."""
+
+
+Contracts = Mapping[str, ToolContract]
+"""Contracts by tool name."""

@@ -1,0 +1,97 @@
+"""What went wrong, as data: the trigger, the facts of the error, and what it proves false."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from agent.core.plan import StepId
+from agent.core.value import ArtifactName, JsonValue, Value, digest
+
+
+class Trigger(StrEnum):
+    """What happened (seed 2)."""
+
+    INITIAL = "initial"
+    TASK_FAILURE = "task_failure"
+    PRECONDITION_VIOLATION = "precondition_violation"
+    INTENT_CHANGE = "intent_change"
+    BLOCKED = "blocked"
+
+
+class Scope(StrEnum):
+    """What a failure proves false (seed 1): scope routes recovery, severity never does."""
+
+    NOTHING = "nothing"
+    CALL = "call"
+    PRECONDITION = "precondition"
+    GOAL = "goal"
+
+
+class Origin(StrEnum):
+    """Why it happened: the world changed, the agent erred, or a fact was never looked at."""
+
+    ENVIRONMENT = "environment"
+    AGENT = "agent"
+    OBSERVATION = "observation"
+
+
+class Effect(StrEnum):
+    """What is known about the effect of a mutating call that failed."""
+
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+    PRESENT = "present"
+
+
+class ErrorFacts(Value):
+    """An error reduced to facts at the boundary, before any policy looks at it."""
+
+    kind: str
+    """`exception`, `value` (an error returned as data), `verdict`, `probe`, `timeout`, `lost`, `need`."""
+    type: str = ""
+    """Class name of the exception, if any."""
+    bases: tuple[str, ...] = ()
+    """Names of its base classes, nearest first."""
+    status: int | None = None
+    """HTTP status, when the error carries one."""
+    message: str = ""
+    """Verbatim text, secrets masked, cut to a limit."""
+    retry_after: float | None = None
+    """Seconds the other side asked us to wait."""
+
+
+class Failure(Value):
+    """One failed attempt or one broken predicate, waiting to be classified."""
+
+    trigger: Trigger
+    step: StepId | None = None
+    key: str = ""
+    """`Step.key`: budgets are kept under it."""
+    tool: str = ""
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+    """The exact arguments sent."""
+    error: ErrorFacts
+    predicate: str = ""
+    """The predicate that broke, for a precondition violation or a refuted effect."""
+    reads: tuple[ArtifactName, ...] = ()
+    """Artifacts the attempt or the predicate read."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for the same call failing in the same way; step ids and prose do not count."""
+        error = self.error
+        sort = [error.kind, error.type, str(error.status or ""), self.predicate]
+        return digest([self.key, self.tool, self.args, list(sort)])
+
+
+class Classified(Value):
+    """A failure with its scope, and the rule that decided."""
+
+    failure: Failure
+    scope: Scope
+    origin: Origin
+    effect: Effect = Effect.ABSENT
+    rule: str
+    """Name of the table row, `model`, or `default`."""
+    falsified: tuple[ArtifactName, ...] = ()
+    """Observations the failure proves out of date."""

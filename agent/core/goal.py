@@ -1,0 +1,100 @@
+"""What success means. The goal changes only by an intent change, and every change is a new revision."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from agent.core.predicate import Judgement, Predicate, Verdict, judge
+from agent.core.value import ArtifactName, JsonValue, Value, words
+from agent.core.world import World
+
+Names = Annotated[tuple[ArtifactName, ...], BeforeValidator(words)]
+"""Artifact names; `"a b"` is accepted for `("a", "b")`."""
+
+
+class Criterion(Value):
+    """One thing that must hold at the end: a sentence, and the predicate that checks it.
+
+    A criterion without a predicate needs a judge model; without one it stays unverifiable.
+    """
+
+    id: str
+    text: str = ""
+    predicate: Predicate | None = None
+
+
+class Goal(Value):
+    """What to reach: free text, wanted artifacts, criteria, constraints and given values."""
+
+    text: str = ""
+    wants: Names = ()
+    criteria: tuple[Criterion, ...] = ()
+    constraints: tuple[str, ...] = ()
+    given: dict[ArtifactName, JsonValue] = Field(default_factory=dict)
+    """Artifacts that exist from the start; their producer is the goal."""
+    revision: int = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_bare_criteria(cls, data: object) -> object:
+        """Accept a bare CEL string for a criterion, and a bare string for a goal's text."""
+        if isinstance(data, str):
+            return {"text": data}
+        if isinstance(data, Mapping) and isinstance(data.get("criteria"), list | tuple):
+            named = [
+                {"id": f"c{index}", "text": each, "predicate": each} if isinstance(each, str) else each
+                for index, each in enumerate(data["criteria"], 1)
+            ]
+            return {**data, "criteria": tuple(named)}
+        return data
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> "Goal":
+        ids = [criterion.id for criterion in self.criteria]
+        twice = sorted({each for each in ids if ids.count(each) > 1})
+        if twice:
+            raise ValueError(f"criterion ids are used twice: {', '.join(twice)}")
+        return self
+
+    def same_intent(self, other: "Goal") -> bool:
+        """Whether two goals ask for the same thing, whatever their revisions."""
+        return self.model_copy(update={"revision": 1}) == other.model_copy(update={"revision": 1})
+
+
+def revised(old: Goal | None, new: Goal) -> Goal:
+    """The goal after `new` was stated: the old one if nothing changed, else a higher revision (seed 2)."""
+    if old is None:
+        return new
+    if old.same_intent(new):
+        return old
+    return new.model_copy(update={"revision": old.revision + 1})
+
+
+def grade(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) -> tuple[Judgement, ...]:
+    """Judge every want and every criterion against the world; an empty goal is never satisfied."""
+    wants = tuple(
+        Judgement(
+            predicate=f"has {name}",
+            verdict=Verdict.VERIFIED if world.holds(name) else Verdict.REFUTED,
+            reason="" if world.holds(name) else f"{name!r} is not in the world",
+        )
+        for name in goal.wants
+    )
+    return wants + tuple(_grade_criterion(each, world, view) for each in goal.criteria)
+
+
+def satisfied(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) -> bool:
+    """Whether all wants and criteria are verified now."""
+    grades = grade(goal, world, view)
+    return bool(grades) and all(each.verdict is Verdict.VERIFIED for each in grades)
+
+
+def _grade_criterion(criterion: Criterion, world: World, view: Mapping[ArtifactName, JsonValue]) -> Judgement:
+    judged = world.facts.get(f"judged:{criterion.id}")
+    if criterion.predicate is not None:
+        return judge(criterion.predicate, view, world.fact_values())
+    if judged is not None:
+        verdict = Verdict.VERIFIED if judged.value is True else Verdict.REFUTED
+        return Judgement(predicate=criterion.text, verdict=verdict, reason="judged by a model")
+    return Judgement(predicate=criterion.text, verdict=Verdict.UNVERIFIABLE, reason="needs a judge")

@@ -1,0 +1,96 @@
+"""Which finished work a broken fact takes down: marks along dependency edges, with early cutoff (seed 2).
+
+Marks delete nothing. A root mark says an artifact itself is not true any more; a derived mark says one of
+its inputs is not. When an input comes back with the same digest the derived marks lift by themselves, so
+nothing downstream is made again. Execution order plays no part.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from agent.core.plan import Plan, Step, StepStatus
+from agent.core.predicate import Verdict, judge
+from agent.core.value import ArtifactName, JsonValue, Value
+from agent.core.world import Artifact, Mark, World
+
+View = Mapping[ArtifactName, JsonValue]
+"""Bodies of artifacts, as predicates and references read them."""
+
+
+class Invalidation(Value):
+    """What one event marked."""
+
+    cause: str
+    artifacts: tuple[ArtifactName, ...] = ()
+    steps: tuple[str, ...] = ()
+
+
+def invalidate(
+    world: World, plan: Plan, roots: Iterable[ArtifactName], cause: str
+) -> tuple[World, Plan, Invalidation]:
+    """Mark the roots as untrue and everything made from them as untrusted; independent branches stay."""
+    rooted = tuple(name for name in sorted(set(roots)) if name in world.artifacts)
+    marked = world.with_artifacts(
+        *(world.artifacts[name].model_copy(update={"mark": Mark(cause=cause, root=True)}) for name in rooted)
+    )
+    settled = settle(marked)
+    fallen = tuple(name for name in sorted(world.artifacts) if world.holds(name) and not settled.holds(name))
+    new_plan = follow(settled, plan, cause)
+    steps = tuple(new.id for old, new in zip(plan.steps, new_plan.steps, strict=True) if old.status is not new.status)
+    return settled, new_plan, Invalidation(cause=cause, artifacts=fallen, steps=steps)
+
+
+def settle(world: World) -> World:
+    """Bring all derived marks up to date with the inputs: set where one changed, lifted where it came back."""
+    current = world
+    while changed := _unsettled(current):
+        current = current.with_artifacts(*changed)
+    return current
+
+
+def unmet_assumptions(world: World, view: View) -> dict[ArtifactName, str]:
+    """Artifacts that hold but whose assumptions no longer do, each with the broken predicate."""
+    broken = {}
+    for artifact in world.artifacts.values():
+        for assumption in artifact.assumptions if artifact.mark is None else ():
+            if judge(assumption.predicate, view, world.fact_values()).verdict is Verdict.REFUTED:
+                broken[artifact.name] = assumption.predicate
+    return broken
+
+
+def follow(world: World, plan: Plan, cause: str = "") -> Plan:
+    """Let the steps follow their artifacts: done <-> invalid as marks are set and lifted."""
+    return plan.with_steps(*(_followed(world, step, cause) for step in plan.steps))
+
+
+def _followed(world: World, step: Step, cause: str) -> Step:
+    made = [world.artifacts[name] for name in step.produces if name in world.artifacts]
+    holds = len(made) == len(step.produces) and all(each.mark is None for each in made)
+    if step.status is StepStatus.DONE and not holds:
+        mark = next((each.mark for each in made if each.mark), None)
+        return step.as_(StepStatus.INVALID, mark.cause if mark else cause or "its artifact is gone")
+    if step.status is StepStatus.INVALID and holds and made and all(each.producer == step.id for each in made):
+        return step.as_(StepStatus.DONE)
+    return step
+
+
+def _unsettled(world: World) -> tuple[Artifact, ...]:
+    """Artifacts whose derived mark disagrees with their inputs."""
+    changed = []
+    for artifact in world.artifacts.values():
+        if artifact.mark is not None and artifact.mark.root:
+            continue
+        cause = _broken_input(world, artifact)
+        if bool(cause) != (artifact.mark is not None):
+            mark = Mark(cause=cause, root=False) if cause else None
+            changed.append(artifact.model_copy(update={"mark": mark}))
+    return tuple(changed)
+
+
+def _broken_input(world: World, artifact: Artifact) -> str:
+    for name, made_from in artifact.inputs.items():
+        current = world.artifacts.get(name)
+        if current is None or current.mark is not None:
+            return f"its input {name} does not hold"
+        if current.digest != made_from:
+            return f"its input {name} changed"
+    return ""

@@ -1,0 +1,139 @@
+"""The recovery ladder: one rung per failure, chosen by scope, each with its own budget (seeds 1 and 2).
+
+An exhausted or inapplicable rung falls upward, never sideways; the same failure never goes down.
+"""
+
+from enum import StrEnum
+
+from agent.core.failure import Classified, Effect, Scope, Trigger
+from agent.core.limits import Ledger, Limits
+from agent.core.value import Value
+
+
+class Rung(StrEnum):
+    """The five rungs, cheapest first; each costs about an order of magnitude more than the one before."""
+
+    RETRY = "retry"
+    PATCH = "patch"
+    REWRITE = "rewrite"
+    REPLAN = "replan"
+    ESCALATE = "escalate"
+
+
+LADDER = tuple(Rung)
+
+FIRST_RUNG = {
+    Scope.NOTHING: Rung.RETRY,
+    Scope.CALL: Rung.PATCH,
+    Scope.PRECONDITION: Rung.REWRITE,
+    Scope.GOAL: Rung.REPLAN,
+}
+
+
+class Options(Value):
+    """What each rung could do here; computed by the caller from the plan and the contracts."""
+
+    patchable: bool = False
+    """Some other argument, alternative or tool is left, or a model can propose one."""
+    rewritable: bool = False
+    """Some observation can be made again, or the region can be planned anew."""
+    breadth: float = 0.0
+    """Share of the live plan a rewrite would redo."""
+    effect_checkable: bool = True
+    """The effect of the call can be observed, or repeating it is harmless."""
+
+
+class Refusal(Value):
+    """A rung that was passed over, and why."""
+
+    rung: Rung
+    reason: str
+
+
+class RungChoice(Value):
+    """The rung taken, where the climb began, and what was passed over."""
+
+    rung: Rung
+    start: Rung
+    passed: tuple[Refusal, ...] = ()
+    delay: float = 0.0
+    """Seconds to wait before the step is tried again, jitter not included."""
+
+
+def choose_rung(classified: Classified, options: Options, limits: Limits, ledger: Ledger) -> RungChoice:
+    """Climb from the rung the scope names to the first one that is applicable and not used up."""
+    start = first_rung(classified, ledger)
+    passed: list[Refusal] = []
+    for rung in LADDER[LADDER.index(start) :]:
+        reason = _refused(rung, classified, options, limits, ledger)
+        if not reason:
+            delay = _delay(rung, classified, limits, ledger)
+            return RungChoice(rung=rung, start=start, passed=tuple(passed), delay=delay)
+        passed.append(Refusal(rung=rung, reason=reason))
+    return RungChoice(rung=Rung.ESCALATE, start=start, passed=tuple(passed))
+
+
+def first_rung(classified: Classified, ledger: Ledger) -> Rung:
+    """Where the climb begins: the scope's rung, or higher if this very failure has been there before."""
+    if classified.failure.trigger is Trigger.BLOCKED:
+        return Rung.REPLAN
+    by_scope = FIRST_RUNG[classified.scope]
+    before = ledger.failures.get(classified.failure.fingerprint)
+    return by_scope if before is None else max(by_scope, Rung(before), key=LADDER.index)
+
+
+def spent(ledger: Ledger, rung: Rung, classified: Classified) -> Ledger:
+    """Charge a rung, before it is carried out, so that a repair that throws is paid for too."""
+    failure = classified.failure
+    failures = {**ledger.failures, failure.fingerprint: rung.value}
+    charged = ledger.model_copy(update={"failures": failures})
+    if rung is Rung.REPLAN:
+        return charged.model_copy(update={"replan": ledger.replan + 1, "verified_at_replan": ledger.verified})
+    if rung is Rung.ESCALATE:
+        return charged.add(escalate=1)
+    used: dict[str, int] = getattr(ledger, rung.value)
+    return charged.model_copy(update={rung.value: {**used, failure.key: used.get(failure.key, 0) + 1}})
+
+
+def _refused(rung: Rung, classified: Classified, options: Options, limits: Limits, ledger: Ledger) -> str:
+    """Why a rung cannot be taken; empty when it can."""
+    if rung is Rung.ESCALATE:
+        return ""
+    if classified.effect is Effect.UNKNOWN and not options.effect_checkable:
+        return "the effect of the call is unknown and nothing can observe it"
+    return _exhausted(rung, classified.failure.key, limits, ledger) or _inapplicable(rung, options, limits, ledger)
+
+
+def _exhausted(rung: Rung, key: str, limits: Limits, ledger: Ledger) -> str:
+    if rung is Rung.REPLAN:
+        return f"replan budget used: {ledger.replan} of {limits.replan}" if ledger.replan >= limits.replan else ""
+    used: dict[str, int] = getattr(ledger, rung.value)
+    allowed: int = getattr(limits, rung.value)
+    if used.get(key, 0) >= allowed:
+        return f"{rung.value} budget of this step used: {used.get(key, 0)} of {allowed}"
+    plural = {"retry": "retries", "patch": "patches", "rewrite": "rewrites"}[rung.value]
+    run_limit: int = getattr(limits, f"{plural}_per_run")
+    total = sum(used.values())
+    return f"{rung.value} budget of the run used: {total} of {run_limit}" if total >= run_limit else ""
+
+
+def _inapplicable(rung: Rung, options: Options, limits: Limits, ledger: Ledger) -> str:
+    if rung is Rung.PATCH and not options.patchable:
+        return "no other argument or tool is left to try"
+    if rung is Rung.REWRITE:
+        if not options.rewritable:
+            return "nothing that the step stands on can be observed or made again"
+        if options.breadth > limits.replan_breadth:
+            return f"it would redo {options.breadth:.0%} of the plan: what survives is a fragment"
+    if rung is Rung.REPLAN and ledger.verified_at_replan == ledger.verified:
+        return "no artifact was verified since the last replan: the plan's shape is not the problem"
+    return ""
+
+
+def _delay(rung: Rung, classified: Classified, limits: Limits, ledger: Ledger) -> float:
+    """Backoff before the next try: doubled each time on one rung, and never less than Retry-After."""
+    if rung not in (Rung.RETRY, Rung.REWRITE):
+        return 0.0
+    used = ledger.retry if rung is Rung.RETRY else ledger.rewrite
+    backoff = min(limits.backoff * 2.0 ** used.get(classified.failure.key, 0), limits.backoff_cap)
+    return max(backoff, classified.failure.error.retry_after or 0.0)

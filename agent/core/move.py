@@ -1,0 +1,232 @@
+"""The top of the loop as one pure function: given everything that is known, what happens next.
+
+Satisfied? Stopped? Stale observation? Broken precondition? Ready steps? Blocked? (seed 2). The shell obeys.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agent.core.contract import EffectClass
+from agent.core.failure import ErrorFacts, Failure, Trigger
+from agent.core.goal import Goal
+from agent.core.limits import Ledger, Limits, Stop, stopped
+from agent.core.outcome import OutcomeStatus, completion
+from agent.core.phase import Phase
+from agent.core.plan import Plan, Step, StepId, StepStatus, cycle, ready
+from agent.core.predicate import Verdict, judge, reads
+from agent.core.value import ArtifactName, JsonValue, Value
+from agent.core.world import GIVEN, World
+
+View = Mapping[ArtifactName, JsonValue]
+
+
+class PlanOrder(Value):
+    """A request to the planner: why, and what was falsified. Explicitly naming it makes a replan no reroll."""
+
+    trigger: Trigger
+    reason: str = ""
+    falsified: tuple[str, ...] = ()
+    """Predicates and artifacts that turned out to be untrue."""
+    failure: Failure | None = None
+
+
+class Draw(Value):
+    """Ask the planner."""
+
+    move: Literal["draw"] = "draw"
+    order: PlanOrder
+
+
+class Look(Value):
+    """Observe mirrored artifacts again before anything relies on them."""
+
+    move: Literal["look"] = "look"
+    names: tuple[ArtifactName, ...]
+
+
+class Start(Value):
+    """Start steps; with `wait` the executor then waits for the first to finish."""
+
+    move: Literal["start"] = "start"
+    steps: tuple[StepId, ...]
+    wait: bool = True
+
+
+class Wait(Value):
+    """Nothing to start; wait for something in flight."""
+
+    move: Literal["wait"] = "wait"
+    reason: str = ""
+
+
+class Broken(Value):
+    """Something is wrong that no running step can mend: classify it."""
+
+    move: Literal["broken"] = "broken"
+    failures: tuple[Failure, ...]
+
+
+class Finish(Value):
+    """End the run."""
+
+    move: Literal["finish"] = "finish"
+    status: OutcomeStatus
+    reason: str = ""
+    proof: tuple[str, ...] = ()
+
+
+Move = Annotated[Draw | Look | Start | Wait | Broken | Finish, Field(discriminator="move")]
+
+LEADS_TO: dict[str, Phase] = {
+    "draw": Phase.PLANNER,
+    "look": Phase.VERIFIER,
+    "start": Phase.EXECUTOR,
+    "wait": Phase.EXECUTOR,
+    "broken": Phase.CLASSIFIER,
+    "finish": Phase.FINISHER,
+}
+"""The phase that carries out each kind of move."""
+
+
+def next_move(
+    goal: Goal, world: World, plan: Plan | None, order: PlanOrder | None, view: View, limits: Limits, ledger: Ledger
+) -> Move:
+    """Decide what happens next.
+
+    Args:
+        goal: what success means now.
+        world: ground truth.
+        plan: the current plan; None before the first.
+        order: a replan that was ordered and not yet drawn.
+        view: bodies of the artifacts that predicates of goal and plan read.
+        limits: what is allowed.
+        ledger: what is spent.
+    """
+    stop = stopped(limits, ledger)
+    due = order or _due_order(goal, plan)
+    if stop or due:
+        return _drained(plan, stop, due)
+    assert plan is not None
+    return _finish_or_look(goal, world, plan, view) or _advance(world, plan, view, limits) or _stuck(goal, world, plan, view)
+
+
+def readers(plan: Plan, goal: Goal) -> frozenset[ArtifactName]:
+    """Artifacts whose bodies `next_move` has to see."""
+    names: set[ArtifactName] = set()
+    for step in plan.live():
+        for predicate in step.preconditions if step.status is StepStatus.PENDING else ():
+            names |= reads(predicate)
+    for criterion in goal.criteria:
+        names |= reads(criterion.predicate) if criterion.predicate else frozenset()
+    return frozenset(names)
+
+
+def _due_order(goal: Goal, plan: Plan | None) -> PlanOrder | None:
+    if plan is None:
+        return PlanOrder(trigger=Trigger.INITIAL, reason="no plan yet")
+    if plan.goal_revision != goal.revision:
+        return PlanOrder(
+            trigger=Trigger.INTENT_CHANGE, reason=f"goal revision {goal.revision} after {plan.goal_revision}"
+        )
+    return None
+
+
+def _drained(plan: Plan | None, stop: Stop | None, order: PlanOrder | None) -> Move:
+    """Stop or draw anew, but never while a write is in flight: it is awaited and recorded first."""
+    running = plan.with_status(StepStatus.RUNNING) if plan else ()
+    awaited = [each.id for each in running if order or each.effect is EffectClass.MUTATING]
+    if awaited:
+        return Wait(reason=f"in flight: {', '.join(awaited)}")
+    if stop is None:
+        assert order is not None
+        return Draw(order=order)
+    barren = stop.limit == "barren"
+    return Finish(status=OutcomeStatus.NO_PROGRESS if barren else OutcomeStatus.OUT_OF_BUDGET, reason=str(stop))
+
+
+def _finish_or_look(goal: Goal, world: World, plan: Plan, view: View) -> Move | None:
+    if not completion(goal, plan, world, view).complete:
+        return None
+    serving = frozenset(name for each in plan.live() for name in each.produces)
+    stale = _stale(world, serving)
+    return Look(names=stale) if stale else Finish(status=OutcomeStatus.SATISFIED, reason="every step and criterion is verified")
+
+
+def _advance(world: World, plan: Plan, view: View, limits: Limits) -> Move | None:
+    """Look before relying on what may have changed, start what may start, report what may not."""
+    room = limits.parallel - len(plan.with_status(StepStatus.RUNNING))
+    candidates = ready(plan, world)
+    if not candidates or room <= 0:
+        return None
+    stale = _stale(world, _ancestry(world, candidates))
+    if stale:
+        return Look(names=stale)
+    broken = {each.id: failure for each in candidates if (failure := _violation(each, world, view))}
+    startable = tuple(each.id for each in candidates if each.id not in broken)[:room]
+    if startable:
+        return Start(steps=startable, wait=not broken)
+    return Broken(failures=tuple(broken.values()))
+
+
+def _stuck(goal: Goal, world: World, plan: Plan, view: View) -> Move:
+    """Nothing to start: wait for what runs, else name what is in the way (seed 3: deadlock)."""
+    running = plan.with_status(StepStatus.RUNNING)
+    if running:
+        return Wait()
+    missing = completion(goal, plan, world, view).missing
+    loop = cycle(plan.live())
+    need = _missing_needs(world, plan)
+    message = f"steps wait for each other: {' -> '.join(loop)}" if loop else "; ".join(need or missing)
+    error = ErrorFacts(kind="need", message=f"nothing is ready, nothing is running: {message}")
+    waiting = next((each for each in plan.live() if each.status is not StepStatus.DONE), None)
+    return Broken(
+        failures=(
+            Failure(trigger=Trigger.BLOCKED, key=waiting.key if waiting else "goal", error=error),
+        )
+    )
+
+
+def _missing_needs(world: World, plan: Plan) -> tuple[str, ...]:
+    return tuple(
+        f"step {each.id} needs {name}, which does not hold"
+        for each in plan.with_status(StepStatus.PENDING)
+        for name in sorted(each.reads())
+        if not world.holds(name)
+    )
+
+
+def _violation(step: Step, world: World, view: View) -> Failure | None:
+    """The first precondition that does not hold; unverifiable counts as broken, for a fact was not looked at."""
+    for predicate in step.preconditions:
+        judgement = judge(predicate, view, world.fact_values(), step.call.args if step.call else {})
+        if judgement.verdict is not Verdict.VERIFIED:
+            return Failure(
+                trigger=Trigger.PRECONDITION_VIOLATION,
+                step=step.id,
+                key=step.key,
+                tool=step.call.tool if step.call else "",
+                predicate=predicate,
+                reads=tuple(sorted(reads(predicate))),
+                error=ErrorFacts(kind="verdict", message=f"{judgement.verdict}: {predicate} ({judgement.reason})"),
+            )
+    return None
+
+
+def _stale(world: World, names: frozenset[ArtifactName]) -> tuple[ArtifactName, ...]:
+    """Mirrored artifacts among the names that were not looked at since the last harvest."""
+    held = (world.artifacts[name] for name in sorted(names) if world.holds(name))
+    return tuple(
+        each.name for each in held if each.seen is not None and each.producer != GIVEN and each.seen_at < world.tick
+    )
+
+
+def _ancestry(world: World, steps: tuple[Step, ...]) -> frozenset[ArtifactName]:
+    """Every artifact the steps stand on, directly or through other artifacts."""
+    found: set[ArtifactName] = set()
+    frontier = {name for each in steps for name in each.reads()}
+    while frontier:
+        found |= frontier
+        frontier = {n for name in frontier if name in world.artifacts for n in world.artifacts[name].inputs} - found
+    return frozenset(found)

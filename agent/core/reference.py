@@ -1,0 +1,66 @@
+"""References to artifacts inside arguments: `{{settings.database}}`. Resolved whole, or refused."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from agent.core.value import ArtifactName, JsonValue, canonical
+
+_REFERENCE = re.compile(r"\{\{\s*([A-Za-z_]\w*)((?:\.\w+)*)\s*\}\}")
+
+
+class UnresolvedReference(ValueError):
+    """A reference names an artifact or a field that is not there; raised before any call is made."""
+
+
+def referenced(value: JsonValue) -> frozenset[ArtifactName]:
+    """Names of all artifacts an argument refers to, at any depth."""
+    return frozenset(match.group(1) for text in _texts(value) for match in _REFERENCE.finditer(text))
+
+
+def resolve(value: JsonValue, view: Mapping[ArtifactName, JsonValue]) -> JsonValue:
+    """Replace every reference; one that is the whole string keeps its type.
+
+    Raises:
+        UnresolvedReference: naming the reference and what exists.
+    """
+    if isinstance(value, dict):
+        return {key: resolve(each, view) for key, each in value.items()}
+    if isinstance(value, list):
+        return [resolve(each, view) for each in value]
+    if not isinstance(value, str):
+        return value
+    whole = _REFERENCE.fullmatch(value.strip())
+    if whole:
+        return _look_up(whole, view)
+    return _REFERENCE.sub(lambda match: _as_text(_look_up(match, view)), value)
+
+
+def _look_up(match: re.Match[str], view: Mapping[ArtifactName, JsonValue]) -> JsonValue:
+    name, path = match.group(1), [part for part in match.group(2).split(".") if part]
+    if name not in view:
+        known = ", ".join(sorted(view)) or "none"
+        raise UnresolvedReference(f"{match.group()} refers to no valid artifact {name!r}; valid: {known}")
+    found = view[name]
+    for part in path:
+        if isinstance(found, dict) and part in found:
+            found = found[part]
+        elif isinstance(found, list) and part.isdigit() and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            raise UnresolvedReference(f"{match.group()} asks for {part!r}, which {name!r} does not have")
+    return found
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)

@@ -1,0 +1,161 @@
+"""What each repair rung would do, found without a model: another argument, another tool, a region to redo."""
+
+from collections.abc import Iterable
+
+from agent.core.chaining import Maker, as_step, fill, needed_names
+from agent.core.contract import Contracts, EffectClass, ToolContract
+from agent.core.failure import Classified, Effect, Scope, Trigger
+from agent.core.ladder import Options
+from agent.core.limits import Ledger
+from agent.core.plan import Plan, Step, StepId, downstream, upstream
+from agent.core.value import ArtifactName, JsonValue, Value, digest
+
+
+class Patch(Value):
+    """One step, expressed another way: the intent was right, the call was not (seed 1)."""
+
+    step: Step
+    """The step with its new call, still under its old id."""
+    because: str
+
+
+class Region(Value):
+    """The part of a plan a rewrite would redo."""
+
+    steps: frozenset[StepId]
+    """Everything to plan anew: observers, the broken step, and what depends on the falsified artifacts."""
+    observers: frozenset[StepId]
+    """Read-only steps inside it that look at the falsified artifacts again."""
+    breadth: float
+    """Share of the live plan that is invalid; looking again at something is not counted."""
+
+
+def call_digest(tool: str, args: dict[str, JsonValue]) -> str:
+    """Identity of a call, for the rule that no repair may reproduce a call that failed."""
+    return digest([tool, args])
+
+
+def next_patch(step: Step, contracts: Contracts, ledger: Ledger) -> Patch | None:
+    """The next declared way to make the same artifact: an alternative value first, then a stand-in tool."""
+    if step.call is None:
+        return None
+    tried = {*ledger.tried.get(step.key, ()), call_digest(step.call.tool, step.call.args)}
+    for patch in (*_other_values(step, contracts), *_other_tools(step, contracts)):
+        assert patch.step.call is not None
+        if call_digest(patch.step.call.tool, patch.step.call.args) not in tried:
+            return patch
+    return None
+
+
+def remember(ledger: Ledger, step: Step) -> Ledger:
+    """Note that the step's present call was proven wrong."""
+    if step.call is None:
+        return ledger
+    known = ledger.tried.get(step.key, ())
+    wrong = call_digest(step.call.tool, step.call.args)
+    if wrong in known:
+        return ledger
+    return ledger.model_copy(update={"tried": {**ledger.tried, step.key: (*known, wrong)}})
+
+
+def region(classified: Classified, plan: Plan, depth: int = 0) -> Region:
+    """The smallest part that a broken fact takes down; what depends on none of it is untouched (seed 2).
+
+    Args:
+        classified: the failure; its falsified artifacts are looked at again.
+        plan: the current plan.
+        depth: earlier rewrites for this failure; from the second on, the observers' own sources are
+            looked at again as well.
+    """
+    live = plan.live()
+    broken = {classified.failure.step} - {None}
+    observers = _observers(classified, plan, depth)
+    fallen = {each.id for each in live if each.id in broken}
+    if classified.scope is Scope.PRECONDITION and not _checked_before(classified):
+        fallen |= downstream(live, observers)
+    steps = frozenset(observers | fallen)
+    return Region(
+        steps=steps, observers=observers, breadth=len(steps - observers) / max(1, len(live))
+    )
+
+
+def boundary(plan: Plan, steps: Iterable[StepId]) -> tuple[ArtifactName, ...]:
+    """The artifacts a region makes: what its replacement has to make as well."""
+    inside = set(steps)
+    return tuple(name for each in plan.live() if each.id in inside for name in each.produces)
+
+
+def options(
+    classified: Classified, plan: Plan, contracts: Contracts, ledger: Ledger, model_can_patch: bool
+) -> Options:
+    """What the ladder may choose from for this failure."""
+    failure = classified.failure
+    step = next((each for each in plan.live() if each.id == failure.step), None)
+    part = region(classified, plan)
+    contract = contracts.get(failure.tool)
+    # a predicate or a probe that named the broken fact in advance leaves the plan itself valid
+    surprised = failure.trigger is Trigger.TASK_FAILURE
+    return Options(
+        patchable=step is not None and (model_can_patch or next_patch(step, contracts, remember(ledger, step)) is not None),
+        rewritable=bool(part.observers),
+        breadth=part.breadth if surprised and classified.scope is Scope.PRECONDITION else 0.0,
+        effect_checkable=classified.effect is not Effect.UNKNOWN
+        or (contract is not None and (contract.observable or contract.idempotent)),
+    )
+
+
+def _checked_before(classified: Classified) -> bool:
+    """A precondition that was judged before acting names exactly the step it broke."""
+    return bool(classified.failure.predicate)
+
+
+def _observers(classified: Classified, plan: Plan, depth: int) -> frozenset[StepId]:
+    """Read-only steps that can look again: makers of what is doubted, then all that those stand on.
+
+    A read-only step whose own result was refuted looks again itself: the world may have moved on.
+    """
+    failure = classified.failure
+    doubted = classified.falsified or failure.reads
+    makers = {each.id for name in doubted if (each := plan.producer(name))}
+    if failure.step and failure.error.kind == "verdict" and failure.trigger is Trigger.TASK_FAILURE:
+        makers.add(failure.step)
+    reach = makers if depth == 0 else makers | upstream(plan.live(), makers)
+    return frozenset(each.id for each in plan.live() if each.id in reach and each.effect is EffectClass.READ_ONLY)
+
+
+def _other_values(step: Step, contracts: Contracts) -> Iterable[Patch]:
+    assert step.call is not None
+    contract = contracts.get(step.call.tool)
+    for parameter, values in contract.alternatives.items() if contract else ():
+        for value in values:
+            call = step.call.model_copy(update={"args": {**step.call.args, parameter: value}})
+            because = f"{parameter} = {value!r} instead of {step.call.args.get(parameter)!r}"
+            yield Patch(step=step.model_copy(update={"call": call}), because=because)
+
+
+def _other_tools(step: Step, contracts: Contracts) -> Iterable[Patch]:
+    """Declared stand-ins that make the same artifacts from what the step already waits for, cheapest first."""
+    assert step.call is not None
+    contract = contracts.get(step.call.tool)
+    original = (contract.stands_in_for if contract else None) or step.call.tool
+    family = (each for each in contracts.values() if original in (each.tool, each.stands_in_for))
+    for other in sorted(family, key=lambda each: each.cost):
+        maker = _as_maker(other, step)
+        if other.tool == step.call.tool or not set(step.produces) <= set(maker.produces):
+            continue
+        needs = needed_names(maker, step.reads())
+        if set(needs) <= step.reads():
+            yield Patch(step=_replaced(step, maker, needs), because=f"{other.tool} stands in for {step.call.tool}")
+
+
+def _as_maker(contract: ToolContract, step: Step) -> Maker:
+    assert step.call is not None
+    return fill(contract, {name: step.call.args[name] for name in contract.each if name in step.call.args})
+
+
+def _replaced(step: Step, maker: Maker, needs: tuple[ArtifactName, ...]) -> Step:
+    new = as_step(maker, needs)
+    kept = {"id": step.id, "intent": step.intent, "serves": step.serves, "after": step.after}
+    return new.model_copy(
+        update={**kept, "produces": step.produces, "status": step.status, "attempts": step.attempts}
+    )

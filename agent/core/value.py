@@ -1,0 +1,46 @@
+"""What a value is: JSON, its canonical spelling and its digest. Two equal values have one digest."""
+
+import hashlib
+import json
+from typing import NewType
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+Digest = NewType("Digest", str)
+"""Hex digest of a value's canonical spelling; 32 characters (128 bits of SHA-256)."""
+
+ArtifactName = str
+"""Name of an artifact; an identifier that no step owns, so rewriting a step never breaks a reference."""
+
+__all__ = ["ArtifactName", "Digest", "JsonValue", "Value", "canonical", "digest", "size", "words"]
+
+
+class Value(BaseModel):
+    """Base of every core value: frozen, and unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def canonical(value: JsonValue) -> str:
+    """Spell a JSON value so that key order and spacing never matter."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(value: JsonValue) -> Digest:
+    """Identify a JSON value by its content."""
+    return Digest(hashlib.sha256(_encode(value)).hexdigest()[:32])
+
+
+def size(value: JsonValue) -> int:
+    """Bytes of the canonical spelling."""
+    return len(_encode(value))
+
+
+def words(value: object) -> object:
+    """Accept `"a b"` where a list of names is meant; anything else passes through unchanged."""
+    return tuple(value.split()) if isinstance(value, str) else value
+
+
+def _encode(value: JsonValue) -> bytes:
+    # surrogatepass: a lone surrogate is a legal Python string and must not lose a finished step
+    return canonical(value).encode("utf-8", "surrogatepass")

@@ -1,0 +1,149 @@
+"""The ports: what the phase nodes may ask of the outside. Everything behind them can be replaced in tests."""
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from agent.core.contract import ToolContract
+from agent.core.failure import ErrorFacts, Scope
+from agent.core.goal import Criterion, Goal
+from agent.core.move import PlanOrder
+from agent.core.plan import Call, Step
+from agent.core.value import ArtifactName, JsonValue, Value
+
+View = Mapping[ArtifactName, JsonValue]
+
+
+class PlanRequest(Value):
+    """All that a planner may see: the goal, what is done, what was falsified. Never the transcript."""
+
+    goal: Goal
+    order: PlanOrder
+    contracts: dict[str, ToolContract] = Field(default_factory=dict)
+    """By tool name."""
+    present: dict[ArtifactName, str] = Field(default_factory=dict)
+    """Artifacts that hold, each with a short preview."""
+    done: tuple[str, ...] = ()
+    """Intents of finished steps, with what they made."""
+    wants: tuple[ArtifactName, ...] = ()
+    """What to make: the goal's artifacts, or the products of a region to rewrite."""
+    region: bool = False
+    """A rewrite of a part, not a plan for the whole goal."""
+
+
+class Usage(Value):
+    """What a port call cost."""
+
+    calls: int = 0
+    tokens: int = 0
+    estimated: bool = False
+    """The provider did not say; the tokens were counted from the text."""
+
+
+class PlanDraft(Value):
+    """A planner's answer: steps under the planner's own ids, and, for a free-text goal, what it means."""
+
+    steps: tuple[Step, ...]
+    planner: str
+    wants: tuple[ArtifactName, ...] = ()
+    """For a goal that was only text: the artifacts that answer it."""
+    criteria: tuple[Criterion, ...] = ()
+    usage: Usage = Usage()
+
+
+class PlanningFailed(ValueError):
+    """The planner gave nothing valid within its re-asks; the message says what was wrong with the last draft."""
+
+    def __init__(self, reason: str, usage: Usage = Usage()) -> None:  # noqa: B008 - frozen value
+        super().__init__(reason)
+        self.usage = usage
+
+
+class Planner(Protocol):
+    """Draws steps for a goal.
+
+    Raises (from `draw`):
+        Unreachable: with the needs no tool can produce.
+        PlanningFailed: when no valid draft came about.
+    """
+
+    async def draw(self, request: PlanRequest) -> PlanDraft: ...
+
+
+class PatchView(Value):
+    """All that a patch may see (seed 1): the intent, the exact arguments, the verbatim error, the schema."""
+
+    intent: str
+    tool: str
+    args: dict[str, JsonValue]
+    """As sent, references resolved."""
+    template: dict[str, JsonValue]
+    """As planned, references unresolved."""
+    error: ErrorFacts
+    tool_schema: dict[str, JsonValue]
+
+
+class ProposedCall(Value):
+    """A patcher's answer; None when it sees no other way to express the intent."""
+
+    call: Call | None
+    usage: Usage = Usage()
+
+
+class Patcher(Protocol):
+    """Proposes another call for one step."""
+
+    async def propose(self, view: PatchView) -> ProposedCall: ...
+
+
+class ScopeAnswer(Value):
+    """A classifier model's answer, out of the closed set."""
+
+    scope: Scope
+    usage: Usage = Usage()
+
+
+class ScopeModel(Protocol):
+    """Says what an error proves false when the table does not know."""
+
+    async def scope(self, intent: str, tool: str, error: ErrorFacts) -> ScopeAnswer: ...
+
+
+class Result(Value):
+    """What one attempt of a step came to: a failure is data, never an exception."""
+
+    how: Literal["called", "recorded", "adopted", "turns"] = "called"
+    value: JsonValue = None
+    """What the tool returned; with several products, a mapping of product name to value."""
+    observed: bool = False
+    """The value was read back from the world by a probe rather than returned by the call."""
+    error: ErrorFacts | None = None
+    seen: JsonValue = None
+    """What the probe saw just before a read-only call; compared later to notice staleness."""
+    probed: bool = False
+    tool_calls: int = 0
+    usage: Usage = Usage()
+
+
+class StepRunner(Protocol):
+    """Carries out one attempt of a step: a direct call, or the inner ReAct loop."""
+
+    async def run(self, thread: str, step: Step, args: dict[str, JsonValue], inputs: View) -> Result: ...
+
+
+class Inbox(Protocol):
+    """Goal changes that arrive while a run is going on."""
+
+    async def take(self, thread: str) -> Goal | None: ...
+
+
+class Clock(Protocol):
+    """Time, and waiting for it."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+

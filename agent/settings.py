@@ -1,0 +1,39 @@
+"""Settings: one frozen value. An argument beats the environment (`KINTSUGI_*`, `.env`), which beats the default."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, PositiveFloat, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from agent.core.limits import Limits
+
+
+class Settings(BaseSettings):
+    """How a runtime behaves. Unknown values are refused; secrets never print."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="KINTSUGI_", env_nested_delimiter="__", frozen=True, extra="forbid", env_ignore_empty=True
+    )
+
+    home: Path = Path(".kintsugi")
+    """Folder of the command line's database: checkpoints, artifacts, effect journal, run index."""
+    model: str | None = None
+    """Chat model, as `openai:gpt-5` or a bare name; None: contract goals only, no key needed."""
+    base_url: str | None = None
+    """Any OpenAI-compatible endpoint."""
+    api_key: SecretStr | None = Field(default=None)
+    """Key for it; `OPENAI_API_KEY` is used when this is not set."""
+    max_tokens: int = Field(default=2048, gt=0)
+    """Most tokens of one model reply: a model that rambles is cut off."""
+    tools: str | None = None
+    """`module:attribute` with a list of tools, for the graph that `langgraph dev` serves."""
+    limits: Limits = Limits()
+    step_timeout: PositiveFloat = 3600.0
+    """Seconds one attempt of a step may take."""
+    inline_bytes: int = Field(default=4096, ge=0)
+    """Artifacts up to this size travel in state; larger ones are stored once and state carries the digest."""
+    escalation: Literal["ask", "finish"] = "ask"
+    """`ask` interrupts for a person; `finish` ends the run as handed over, with what was achieved."""
+    jitter: float = Field(default=0.25, ge=0, le=1)
+    """Random share added to every backoff, so that parallel steps do not come back together."""
