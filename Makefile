@@ -1,0 +1,96 @@
+# One command each; every target sets up what it needs. `make` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+
+# A finished .venv names the Python and the folder it was made for. One that is half made, that has lost its
+# interpreter, was moved, or is of another Python version does not say this, and is made again.
+WANTED := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) $(CURDIR)
+FOUND := $(shell $(BIN)/python -c pass 2>/dev/null && cat $(VENV)/.made 2>/dev/null)
+
+# The lock is used as constraints. It carries no hashes: with hashes pip refuses the editable install.
+LOCK := requirements.lock
+ifneq ($(UV),)
+  INSTALLER := uv
+  CREATE = $(UV) venv --quiet --clear --seed --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(VENV)
+  INSTALL = $(UV) pip install --quiet --python $(BIN)/python --constraint $(LOCK)
+else
+  INSTALLER := pip
+  CREATE = $(PYTHON) -m venv --clear $(VENV) && $(PIP) install -qq --upgrade 'pip>=25.1'
+  INSTALL = $(PIP) install -qq --constraint $(LOCK)
+endif
+PIP = $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check bench studio format lock clean
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime ## Set up and run the main example: a backfill that is broken three ways and mended
+	@$(BIN)/kintsugi demo backfill $(ARGS)
+
+test: $(VENV)/.dev ## Set up and run the tests (ARGS="-k name" for some of them)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev ## Set up and check format, lint, types and the direction of imports
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev ## Measure a run against the critical path of its plan
+	@$(BIN)/python -m tests.benchmarks.makespan $(ARGS)
+
+studio: $(VENV)/.studio ## Set up and serve the graph to LangGraph Studio, from this machine alone
+	@LANGSMITH_TRACING=false LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_CLI_NO_ANALYTICS=1 \
+		$(BIN)/langgraph dev $(ARGS)
+
+format: $(VENV)/.dev ## Format, and fix what lint can fix
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: $(VENV)/.made ## Resolve requirements.lock again (ARGS=--upgrade for newer releases)
+	@test -n "$(UV)" || $(PIP) install -qq uv
+	$(or $(UV),$(BIN)/uv) pip compile --quiet --universal --python-version 3.11 --all-extras --group dev \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--output-file $(LOCK) $(ARGS) pyproject.toml
+
+clean: ## Remove the environment and everything generated; runs kept in .kintsugi stay
+	rm -rf $(VENV) .langgraph_api .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist .coverage htmlcov
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+ifneq ($(WANTED),$(FOUND))
+.PHONY: $(VENV)/.made
+endif
+$(VENV)/.made:
+	@case "$(WANTED)" in \
+		"3.11 "* | "3.12 "* | "3.13 "*) ;; \
+		" "*) echo "Kintsugi needs Python 3.11, 3.12 or 3.13, and '$(PYTHON)' does not run." \
+			"Name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1 ;; \
+		*) echo "Kintsugi needs Python 3.11, 3.12 or 3.13, and '$(PYTHON)' is $(firstword $(WANTED))." \
+			"Name another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1 ;; \
+	esac
+	@echo "Making $(VENV) with Python $(firstword $(WANTED)) and $(INSTALLER)"
+	@$(CREATE)
+	@echo '$(WANTED)' > $@
+
+# Each stamp is written only when its step has succeeded, so that a broken step is done again.
+$(VENV)/.runtime: $(VENV)/.made pyproject.toml $(LOCK)
+	@echo "Installing Kintsugi with $(INSTALLER)"
+	@$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	@echo "Installing the development tools with $(INSTALLER)"
+	@$(INSTALL) --group dev
+	@touch $@
+
+$(VENV)/.studio: $(VENV)/.runtime
+	@echo "Installing LangGraph Studio's server with $(INSTALLER)"
+	@$(INSTALL) --editable '.[studio]'
+	@touch $@
