@@ -1,0 +1,45 @@
+"""Who plans a goal: contracts where they reach, the model where they do not."""
+
+from langchain_core.language_models import BaseChatModel
+
+from agent.core.chaining import Unreachable
+from agent.models.contract_planner import ContractPlanner, wanted
+from agent.models.model_planner import ModelPlanner
+from agent.ports import PlanDraft, Planner, PlanningFailed, PlanRequest
+from agent.tools.registry import Registry
+
+
+def choose_planner(registry: Registry, model: BaseChatModel | None = None) -> Planner:
+    """The planner for these tools: contracts alone without a model, contracts first with one."""
+    contracts = ContractPlanner(registry)
+    return contracts if model is None else ContractsFirst(contracts, ModelPlanner(model, registry))
+
+
+class ContractsFirst:
+    """Chains over contracts when the goal names what it wants; asks the other planner for everything else.
+
+    A proof costs nothing and is repeatable, a model call is neither; so the model is the second choice.
+    """
+
+    def __init__(self, contracts: Planner, other: Planner) -> None:
+        self._contracts = contracts
+        self._other = other
+
+    async def draw(self, request: PlanRequest) -> PlanDraft:
+        """Draw with contracts, else with the other planner.
+
+        Raises:
+            PlanningFailed: when neither gave a plan; the message tells what each found.
+        """
+        if not wanted(request):
+            return await self._other.draw(request)
+        try:
+            return await self._contracts.draw(request)
+        except (Unreachable, PlanningFailed) as found:
+            return await self._after(found, request)
+
+    async def _after(self, found: ValueError, request: PlanRequest) -> PlanDraft:
+        try:
+            return await self._other.draw(request)
+        except PlanningFailed as failed:
+            raise PlanningFailed(f"{failed}\nChaining over contracts found: {found}", failed.usage) from found
