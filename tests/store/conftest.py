@@ -1,0 +1,42 @@
+"""Databases on disk, and child processes that stop where a test wants them to."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.store.database import Database, open_database
+
+ROOT = Path(__file__).parents[2]
+
+Child = subprocess.Popen[str]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kintsugi.db"
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    with open_database(path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def child() -> Iterator[Callable[..., Child]]:
+    """Start Python code in another process; it talks over its standard input and output."""
+    children: list[Child] = []
+
+    def start(code: str, *args: object) -> Child:
+        command = [sys.executable, "-c", code, *map(str, args)]
+        pipe = subprocess.PIPE
+        children.append(subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True))
+        return children[-1]
+
+    yield start
+    for each in children:
+        each.kill()
+        each.communicate()
