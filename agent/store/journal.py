@@ -1,0 +1,166 @@
+"""Has this mutating call been made before? The effect journal, in the run's database or in memory.
+
+Each report reads the entry, lets a pure function say what it becomes, and writes that in one transaction, so
+that check and record are one act for threads and processes alike.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+
+from agent.core.value import Digest, JsonValue
+from agent.store.body import from_body, to_body
+from agent.store.database import Database, memory_database
+from agent.store.effect import (
+    Begun,
+    EffectEntry,
+    EffectIdentity,
+    EffectStatus,
+    Fresh,
+    UnknownEffect,
+    answer,
+    happened,
+)
+from agent.store.lane import transaction
+
+Next = Callable[[EffectEntry | None], EffectEntry]
+"""From an entry as it is to the entry as it shall be."""
+
+_COLUMNS = "thread, tool, args_digest, repetition, step, status, attempts, result"
+
+
+class SqliteJournal:
+    """The journal in the run's database. Its commits are fsynced: see `Database.durable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._lane = database.durable
+
+    async def begin(self, identity: EffectIdentity, step: str) -> Begun:
+        """Ask to make the call. Of all that ask at once, one is told `Fresh`."""
+        asked = self._lane.submit(partial(_begin, identity, step))
+        try:
+            return await asyncio.shield(asyncio.wrap_future(asked))
+        except asyncio.CancelledError:
+            # Who is cancelled here never learns the answer and so never calls: take the intent back, or the
+            # effect would look as if it may have happened.
+            self._lane.submit(partial(_withdraw, identity, asked))
+            raise
+
+    async def done(self, identity: EffectIdentity, result: JsonValue) -> None:
+        """Report that the call happened. The first result stays."""
+        await self._lane.run(partial(_settle, identity, EffectStatus.DONE, result))
+
+    async def adopted(self, identity: EffectIdentity, result: JsonValue) -> None:
+        """Report that the effect was found in the world. The first result stays."""
+        await self._lane.run(partial(_settle, identity, EffectStatus.ADOPTED, result))
+
+    async def absent(self, identity: EffectIdentity, attempts: int) -> None:
+        """Report that this attempt had no effect, so that the call may be made again."""
+        await self._lane.run(partial(_write_off, identity, attempts))
+
+    async def entries(self, thread: str) -> tuple[EffectEntry, ...]:
+        """All effects of a thread, in the order they were first intended."""
+        return await self._lane.run(partial(_entries, thread))
+
+
+class MemoryJournal(SqliteJournal):
+    """A journal that ends with the process; for graphs whose checkpoints do so too."""
+
+    def __init__(self) -> None:
+        super().__init__(memory_database())
+
+
+def _begin(identity: EffectIdentity, step: str, connection: sqlite3.Connection) -> Begun:
+    return answer(_change(connection, identity, partial(_armed, identity, step)))
+
+
+def _withdraw(identity: EffectIdentity, asked: Future[Begun], connection: sqlite3.Connection) -> None:
+    # The lane works in order, so the answer is there.
+    match asked.result():
+        case Fresh(attempts):
+            _write_off(identity, attempts, connection)
+
+
+def _settle(
+    identity: EffectIdentity, status: EffectStatus, result: JsonValue, connection: sqlite3.Connection
+) -> None:
+    _change(connection, identity, partial(_settled, identity, status, result))
+
+
+def _write_off(identity: EffectIdentity, attempts: int, connection: sqlite3.Connection) -> None:
+    _change(connection, identity, partial(_absent, identity, attempts))
+
+
+def _armed(identity: EffectIdentity, step: str, entry: EffectEntry | None) -> EffectEntry:
+    match answer(entry):
+        case Fresh(attempts):
+            return EffectEntry(identity, step, EffectStatus.OPEN, attempts)
+        case _:
+            return _known(identity, entry)
+
+
+def _settled(
+    identity: EffectIdentity, status: EffectStatus, result: JsonValue, entry: EffectEntry | None
+) -> EffectEntry:
+    known = _known(identity, entry)
+    # An attempt that was written off may still report success: then it did happen after all.
+    return known if happened(known) else replace(known, status=status, result=result)
+
+
+def _absent(identity: EffectIdentity, attempts: int, entry: EffectEntry | None) -> EffectEntry:
+    known = _known(identity, entry)
+    same = known.status is EffectStatus.OPEN and known.attempts == attempts
+    return replace(known, status=EffectStatus.ABSENT) if same else known
+
+
+def _known(identity: EffectIdentity, entry: EffectEntry | None) -> EffectEntry:
+    if entry is None:
+        raise UnknownEffect(f"no intent is recorded for {identity!r}: `begin` comes before the call")
+    return entry
+
+
+def _change(connection: sqlite3.Connection, identity: EffectIdentity, following: Next) -> EffectEntry | None:
+    """Replace an entry by what follows from it; returns it as it was before."""
+    with transaction(connection):
+        before = _find(connection, identity)
+        after = following(before)
+        if after != before:
+            _put(connection, after)
+    return before
+
+
+def _find(connection: sqlite3.Connection, identity: EffectIdentity) -> EffectEntry | None:
+    where = "thread = ? AND tool = ? AND args_digest = ? AND repetition = ?"
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE {where}", _key(identity)
+    ).fetchone()
+    return None if row is None else _entry(row)
+
+
+def _entries(thread: str, connection: sqlite3.Connection) -> tuple[EffectEntry, ...]:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE thread = ? ORDER BY rowid", (thread,)
+    )
+    return tuple(_entry(row) for row in rows)
+
+
+def _put(connection: sqlite3.Connection, entry: EffectEntry) -> None:
+    connection.execute(
+        f"""INSERT INTO kintsugi_effects ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET step = excluded.step, status = excluded.status,
+        attempts = excluded.attempts, result = excluded.result""",
+        (*_key(entry.identity), entry.step, entry.status, entry.attempts, to_body(entry.result)),
+    )
+
+
+def _key(identity: EffectIdentity) -> tuple[str, str, str, int]:
+    return identity.thread, identity.tool, identity.args_digest, identity.repetition
+
+
+def _entry(row: tuple[str, str, str, int, str, str, int, bytes]) -> EffectEntry:
+    thread, tool, args_digest, repetition, step, status, attempts, result = row
+    identity = EffectIdentity(thread, tool, Digest(args_digest), repetition)
+    return EffectEntry(identity, step, EffectStatus(status), attempts, from_body(result))
