@@ -1,0 +1,141 @@
+"""Where are the bodies of artifacts too large for state? Stored once, under the digest of their content.
+
+What is read is checked against its digest: a body that changed on disk is never taken for the verified work.
+"""
+
+import base64
+import sqlite3
+from functools import partial
+from typing import Protocol
+
+from langgraph.store.base import BaseStore
+
+from agent.core.value import Digest, JsonValue, digest
+from agent.store.body import from_body, to_body
+from agent.store.database import Database, memory_database
+
+NAMESPACE = ("kintsugi", "artifacts")
+"""Where artifacts lie in a LangGraph store."""
+
+
+class MissingArtifact(LookupError):
+    """No body is stored under this digest."""
+
+    def __init__(self, key: Digest) -> None:
+        super().__init__(
+            f"artifact {key} is not in the store: open the store this run was made with, "
+            "or mark the artifact invalid to have it made again"
+        )
+
+
+class DamagedArtifact(ValueError):
+    """The stored body is not what was verified."""
+
+    def __init__(self, key: Digest) -> None:
+        super().__init__(
+            f"artifact {key} changed in the store after it was verified: restore the store from a backup, "
+            "or mark the artifact invalid to have it made again"
+        )
+
+
+class ArtifactStore(Protocol):
+    """Keeps values under their digests."""
+
+    async def put(self, value: JsonValue) -> Digest:
+        """Keep a value; one that is there already is not written again."""
+        ...
+
+    async def get(self, key: Digest) -> JsonValue:
+        """Read a value back, as a copy of its own.
+
+        Raises:
+            MissingArtifact: there is none.
+            DamagedArtifact: what is there is not what was put.
+        """
+        ...
+
+
+class SqliteArtifacts:
+    """Artifacts in the run's database, beside the checkpoints that refer to them."""
+
+    def __init__(self, database: Database) -> None:
+        self._lane = database.quick
+
+    async def put(self, value: JsonValue) -> Digest:
+        """Keep a value."""
+        return await self._lane.run(partial(_put, value))
+
+    async def get(self, key: Digest) -> JsonValue:
+        """Read a value back."""
+        return await self._lane.run(partial(_get, key))
+
+
+class MemoryArtifacts(SqliteArtifacts):
+    """Artifacts that end with the process; for graphs whose checkpoints do so too."""
+
+    def __init__(self) -> None:
+        super().__init__(memory_database())
+
+
+class StoreArtifacts:
+    """Artifacts in a LangGraph store, such as the one a server gives to its graphs."""
+
+    def __init__(self, store: BaseStore) -> None:
+        self._store = store
+
+    async def put(self, value: JsonValue) -> Digest:
+        """Keep a value."""
+        key, packed = digest(value), _packed(to_body(value))
+        item = await self._store.aget(NAMESPACE, key)
+        if item is None or item.value != packed:
+            await self._store.aput(NAMESPACE, key, packed, index=False)
+        return key
+
+    async def get(self, key: Digest) -> JsonValue:
+        """Read a value back."""
+        item = await self._store.aget(NAMESPACE, key)
+        if item is None:
+            raise MissingArtifact(key)
+        return _verified(key, _unpacked(item.value))
+
+
+def _put(value: JsonValue, connection: sqlite3.Connection) -> Digest:
+    key = digest(value)
+    # Writes nothing when the body is there, and heals it when it is damaged.
+    connection.execute(
+        """INSERT INTO kintsugi_artifacts (digest, body) VALUES (?, ?)
+        ON CONFLICT DO UPDATE SET body = excluded.body WHERE body IS NOT excluded.body""",
+        (key, to_body(value)),
+    )
+    return key
+
+
+def _get(key: Digest, connection: sqlite3.Connection) -> JsonValue:
+    row = connection.execute("SELECT body FROM kintsugi_artifacts WHERE digest = ?", (key,)).fetchone()
+    if row is None:
+        raise MissingArtifact(key)
+    return _verified(key, row[0])
+
+
+def _verified(key: Digest, body: bytes) -> JsonValue:
+    try:
+        value = from_body(body)
+    except ValueError as error:
+        raise DamagedArtifact(key) from error
+    if digest(value) != key:
+        raise DamagedArtifact(key)
+    return value
+
+
+def _packed(body: bytes) -> dict[str, str]:
+    # Readable in the store where it can be; stores on Postgres and JSON refuse lone surrogates.
+    try:
+        return {"json": body.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}
+
+
+def _unpacked(packed: dict[str, str]) -> bytes:
+    if "json" in packed:
+        return packed["json"].encode("utf-8", "surrogatepass")
+    return base64.b64decode(packed.get("base64", ""))
