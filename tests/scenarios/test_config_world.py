@@ -1,0 +1,130 @@
+"""The config-report scenario's files, publisher, event and tools, with no graph around them."""
+
+import json
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from agent.core.goal import Goal
+from agent.scenarios import SCENARIOS
+from agent.tools.contracts import contract_of
+
+SCENARIO = SCENARIOS["config-report"]
+
+
+def named(tools: list[BaseTool]) -> dict[str, BaseTool]:
+    return {each.name: each for each in tools}
+
+
+def work(tools: list[BaseTool]) -> None:
+    """What the runtime does when nothing goes wrong, by hand."""
+    by = named(tools)
+    settings = by["parse_config"].invoke({"config_raw": by["fetch_config"].invoke({})})
+    schema = by["fetch_schema"].invoke({})
+    wanted = {name: settings[name] for name in ("title", "currency", "budget")}
+    by["generate_report"].invoke(wanted)
+    by["provision_db"].invoke({"database": settings["database"], "tables": schema["tables"]})
+
+
+def tables(workspace: Path) -> set[str]:
+    return set(json.loads((workspace / "schema.json").read_text())["tables"])
+
+
+def until(condition) -> bool:
+    deadline = time.monotonic() + 5
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return condition()
+
+
+def test_an_undisturbed_world_needs_no_recovery(tmp_path):
+    with SCENARIO.prepare(tmp_path, faults=False) as prepared:
+        work(prepared.tools)
+    assert SCENARIO.check(tmp_path) == []
+    assert SCENARIO.counts(tmp_path) == {
+        "fetch_config": 1,
+        "fetch_schema": 1,
+        "generate_report": 1,
+        "parse_config": 1,
+        "provision_db": 1,
+    }
+
+
+def test_the_schema_lacks_users_until_it_was_fetched_and_the_report_is_written(tmp_path):
+    with SCENARIO.prepare(tmp_path) as prepared:
+        by = named(prepared.tools)
+        by["generate_report"].invoke({"title": "t", "currency": "EUR", "budget": {"north": 1}})
+        assert "users" not in tables(tmp_path)
+        assert "users" not in by["fetch_schema"].invoke({})["tables"]
+        assert until(lambda: "users" in tables(tmp_path))
+
+
+def test_a_publisher_that_was_killed_is_at_work_again_in_the_next_process(tmp_path):
+    with SCENARIO.prepare(tmp_path) as prepared:
+        named(prepared.tools)["fetch_schema"].invoke({})
+    assert "users" not in tables(tmp_path)
+    (tmp_path / "report.md").write_text("written before the kill")
+    with SCENARIO.prepare(tmp_path):
+        assert until(lambda: "users" in tables(tmp_path))
+
+
+def test_the_config_changes_when_the_report_has_been_written_and_only_once(tmp_path):
+    with SCENARIO.prepare(tmp_path, event="config-changed") as prepared:
+        by = named(prepared.tools)
+        report = {"title": "t", "currency": "EUR", "budget": {"north": 1}}
+        assert "EUR" in by["fetch_config"].invoke({})
+        by["generate_report"].invoke(report)
+        assert "USD" in by["fetch_config"].invoke({})
+        (tmp_path / "config.toml").write_text("currency = 'GBP'")
+        by["generate_report"].invoke(report)
+        assert "GBP" in by["fetch_config"].invoke({})
+
+
+def test_the_goal_changes_when_the_report_has_been_written_and_stays_changed(tmp_path):
+    heard: list[Goal] = []
+    with SCENARIO.prepare(tmp_path, event="criteria-changed", change_goal=heard.append) as prepared:
+        assert prepared.goal.wants == ("db_handle", "report")
+        named(prepared.tools)["generate_report"].invoke({"title": "t", "currency": "EUR", "budget": {"n": 1}})
+    with SCENARIO.prepare(tmp_path) as again:
+        assert heard == [again.goal]
+        assert again.goal.wants == ("db_handle", "report", "checklist")
+
+
+def test_an_event_that_a_kill_kept_from_happening_happens_in_the_next_process(tmp_path):
+    with SCENARIO.prepare(tmp_path, event="config-changed"):
+        (tmp_path / "report.md").write_text("written before the kill")
+    with SCENARIO.prepare(tmp_path) as prepared:
+        assert "USD" in named(prepared.tools)["fetch_config"].invoke({})
+
+
+def test_an_unknown_event_is_refused_with_those_that_exist(tmp_path):
+    with (
+        pytest.raises(ValueError, match=r"no event 'earthquake'; it has: config-changed, criteria-changed"),
+        SCENARIO.prepare(tmp_path / "new", event="earthquake"),
+    ):
+        pass
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_database_is_provisioned_whole_once_and_never_silently_twice(tmp_path):
+    with SCENARIO.prepare(tmp_path) as prepared:
+        provision = named(prepared.tools)["provision_db"]
+        look = contract_of(provision).observe
+        args = {"database": "r.db", "tables": {"users": ["id"], "orders": ["id", "amount"]}}
+        assert look is not None and look(database="r.db") is None
+        assert provision.invoke(args) == look(database="r.db") == {"file": "r.db", "tables": args["tables"]}
+        with pytest.raises(sqlite3.OperationalError, match="already exists"):
+            provision.invoke(args)
+
+
+def test_a_check_names_what_is_wrong(tmp_path):
+    with SCENARIO.prepare(tmp_path):
+        pass
+    assert SCENARIO.check(tmp_path) == [
+        "the schema was not published complete",
+        "the database does not have the tables of the schema",
+        "the report is not what the config asks for",
+    ]
