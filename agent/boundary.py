@@ -1,15 +1,19 @@
 """The boundary: whatever a tool throws or returns becomes facts and JSON values, never an exception further in."""
 
+import asyncio
 import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import TypeVar
 
 from pydantic import BaseModel, SecretStr
 
 from agent.core.failure import ErrorFacts
 from agent.core.value import JsonValue
+
+T = TypeVar("T")
 
 MESSAGE_LIMIT = 2000
 """Characters of an error text that are kept: head and tail."""
@@ -35,6 +39,25 @@ def facts_of(error: BaseException, now: Callable[[], datetime] = lambda: datetim
         message=shortened(masked(_text(error))),
         retry_after=_retry_after(headers, now),
     )
+
+
+async def guarded(work: Awaitable[T], seconds: float) -> T | ErrorFacts:
+    """Await work that belongs to somebody else: whatever it throws is data, and it may not take for ever.
+
+    A cancellation of our own task and a keyboard interrupt are not failures of the work and pass through.
+    """
+    task = asyncio.current_task()
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except KeyboardInterrupt:
+        raise
+    except asyncio.CancelledError as error:
+        if task is not None and task.cancelling():
+            raise
+        return facts_of(error)
+    except BaseException as error:  # the boundary: nothing a tool throws may end the run
+        return facts_of(error)
 
 
 def error_in(value: JsonValue) -> ErrorFacts | None:

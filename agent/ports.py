@@ -9,8 +9,9 @@ from agent.core.contract import ToolContract
 from agent.core.failure import ErrorFacts, Scope
 from agent.core.goal import Criterion, Goal
 from agent.core.move import PlanOrder
-from agent.core.plan import Call, Step
-from agent.core.value import ArtifactName, JsonValue, Value
+from agent.core.plan import Call, Step, StepId
+from agent.core.predicate import Judgement
+from agent.core.value import ArtifactName, Digest, JsonValue, Value
 
 View = Mapping[ArtifactName, JsonValue]
 
@@ -114,22 +115,68 @@ class Result(Value):
     """What one attempt of a step came to: a failure is data, never an exception."""
 
     how: Literal["called", "recorded", "adopted", "turns"] = "called"
+    """`recorded`: the journal had the outcome. `adopted`: the effect was seen in the world."""
     value: JsonValue = None
-    """What the tool returned; with several products, a mapping of product name to value."""
-    observed: bool = False
-    """The value was read back from the world by a probe rather than returned by the call."""
+    """What the probe saw where there is one, else what was returned; by product name if there are several."""
+    stored: Digest | None = None
+    """Set when the value was too large for state: it lies in the artifact store under this digest."""
+    judgements: tuple[Judgement, ...] = ()
+    """What the step's effects came to, over exactly what was read and seen."""
+    by: tuple[str, ...] = ()
+    """On what they rest: `result`, `predicate`, `probe`."""
     error: ErrorFacts | None = None
-    seen: JsonValue = None
-    """What the probe saw just before a read-only call; compared later to notice staleness."""
-    probed: bool = False
+    predicate: str = ""
+    """The effect that was not verified, if that is the error."""
+    seen: Digest | None = None
+    """Digest of what the probe saw, when one looked."""
     tool_calls: int = 0
     usage: Usage = Usage()
+
+
+class Attempt(Value):
+    """A finished try of a step, on its way to the verifier. (`Step` holds what is durable about it.)"""
+
+    step: StepId
+    number: int
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+    """As planned, references unresolved."""
+    inputs: dict[ArtifactName, Digest] = Field(default_factory=dict)
+    """Exactly what it read, when it started."""
+    result: Result
+    seconds: float = 0.0
+
+
+class Task(Value):
+    """What a runner needs to know to try a step."""
+
+    thread: str
+    step: Step
+    args: dict[str, JsonValue]
+    """References resolved."""
+    inputs: dict[ArtifactName, JsonValue]
+    """Bodies of all the artifacts the step reads."""
+    facts: dict[str, JsonValue]
+    look_first: bool = False
+    """The artifact was made before: look whether its effect still stands before doing it again."""
 
 
 class StepRunner(Protocol):
     """Carries out one attempt of a step: a direct call, or the inner ReAct loop."""
 
-    async def run(self, thread: str, step: Step, args: dict[str, JsonValue], inputs: View) -> Result: ...
+    async def run(self, task: Task) -> Result: ...
+
+
+class Observation(Value):
+    """What a probe saw: a value, or that nothing is there, or that it could not look."""
+
+    value: JsonValue = None
+    error: ErrorFacts | None = None
+
+
+class Prober(Protocol):
+    """Looks at the artifact of a tool again; None when the tool has no probe."""
+
+    async def look(self, tool: str, args: dict[str, JsonValue]) -> Observation | None: ...
 
 
 class Inbox(Protocol):
@@ -145,5 +192,8 @@ class Clock(Protocol):
         """Seconds since the epoch."""
         ...
 
-    async def sleep(self, seconds: float) -> None: ...
+    def jitter(self) -> float:
+        """A random share from 0 to 1, so that parallel steps do not come back together."""
+        ...
 
+    async def sleep(self, seconds: float) -> None: ...

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from agent.core.failure import Classified, Effect, ErrorFacts, Failure, Origin, Scope, Trigger
 from agent.core.predicate import Verdict
-from agent.core.value import ArtifactName, JsonValue, canonical
+from agent.core.value import ArtifactName, Digest, JsonValue, canonical
 
 View = Mapping[ArtifactName, JsonValue]
 
@@ -78,6 +78,11 @@ def classify(failure: Failure, mutating: bool, view: View) -> Classified | None:
     return None if row is None else conclude(failure, row.scope, row.origin, row.name, mutating, view)
 
 
+def outdated(failure: Failure, current: Mapping[ArtifactName, Digest]) -> bool:
+    """Whether the attempt read something that has changed, or is being looked at again, since it started."""
+    return any(current.get(name) != made_from for name, made_from in failure.inputs.items())
+
+
 def conclude(
     failure: Failure, scope: Scope, origin: Origin, rule: str, mutating: bool, view: View
 ) -> Classified:
@@ -110,8 +115,10 @@ def _effect(failure: Failure, scope: Scope, rule: str) -> Effect:
     error = failure.error
     if rule == "already done":
         return Effect.UNKNOWN
-    if failure.trigger is Trigger.PRECONDITION_VIOLATION or error.kind in ("verdict", "need", "absent"):
+    if failure.trigger is Trigger.PRECONDITION_VIOLATION or error.kind in ("need", "absent"):
         return Effect.ABSENT
+    if error.kind == "verdict":
+        return Effect.PRESENT
     if error.status in REFUSED_STATUS or _types(error) & NOT_SENT_TYPES:
         return Effect.ABSENT
     # what names the call or a precondition as wrong was said before acting; anything else proves nothing
@@ -155,6 +162,7 @@ TABLE: tuple[Row, ...] = (
         Scope.PRECONDITION,
         Origin.OBSERVATION,
     ),
+    Row("an observation that changed", _kind("stale"), Scope.PRECONDITION, Origin.ENVIRONMENT),
     Row("a precondition that does not hold", lambda failure, _: _violated(failure), Scope.PRECONDITION, Origin.ENVIRONMENT),
     Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
     Row("already done", _message(_ALREADY), Scope.NOTHING, Origin.ENVIRONMENT),

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from agent.core.plan import StepId
-from agent.core.value import ArtifactName, JsonValue, Value, digest
+from agent.core.value import ArtifactName, Digest, JsonValue, Value, digest
 
 
 class Trigger(StrEnum):
@@ -47,7 +47,9 @@ class ErrorFacts(Value):
     """An error reduced to facts at the boundary, before any policy looks at it."""
 
     kind: str
-    """`exception`, `value` (an error returned as data), `verdict`, `probe`, `timeout`, `lost`, `need`."""
+    """`exception`; `timeout`; `value`: an error returned as data; `verdict`: a predicate that is not verified;
+    `absent`: a probe saw nothing; `probe`: a probe could not look; `stale`: an observation changed;
+    `lost`: a write whose outcome cannot be found out; `need`: something nobody makes."""
     type: str = ""
     """Class name of the exception, if any."""
     bases: tuple[str, ...] = ()
@@ -75,6 +77,8 @@ class Failure(Value):
     """The predicate that broke, for a precondition violation or a refuted effect."""
     reads: tuple[ArtifactName, ...] = ()
     """Artifacts the attempt or the predicate read."""
+    inputs: dict[ArtifactName, Digest] = Field(default_factory=dict)
+    """Their digests when the attempt started; empty when nothing was started."""
 
     @property
     def fingerprint(self) -> str:

@@ -7,8 +7,8 @@ nothing downstream is made again. Execution order plays no part.
 
 from collections.abc import Iterable, Mapping
 
-from agent.core.plan import Plan, Step, StepStatus
-from agent.core.predicate import Verdict, judge
+from agent.core.plan import Plan, Step, StepId, StepStatus
+from agent.core.predicate import Verdict, judge, reads
 from agent.core.value import ArtifactName, JsonValue, Value
 from agent.core.world import Artifact, Mark, World
 
@@ -21,22 +21,44 @@ class Invalidation(Value):
 
     cause: str
     artifacts: tuple[ArtifactName, ...] = ()
-    steps: tuple[str, ...] = ()
+    steps: tuple[StepId, ...] = ()
+    flagged: tuple[StepId, ...] = ()
+    """Complete in themselves, but named as the cause: they look again."""
 
 
 def invalidate(
-    world: World, plan: Plan, roots: Iterable[ArtifactName], cause: str
+    world: World,
+    plan: Plan,
+    roots: Iterable[ArtifactName],
+    cause: str,
+    broken: StepId | None = None,
+    observers: frozenset[StepId] = frozenset(),
 ) -> tuple[World, Plan, Invalidation]:
-    """Mark the roots as untrue and everything made from them as untrusted; independent branches stay."""
+    """Mark the roots as untrue and everything made from them as untrusted; independent branches stay.
+
+    Args:
+        world: ground truth.
+        plan: its steps follow their artifacts.
+        roots: artifacts that are not true any more.
+        cause: sentence for people.
+        broken: the step whose precondition does not hold; it is marked whether or not it has run.
+        observers: steps that will look at the roots again; flagged rather than counted as fallen.
+    """
     rooted = tuple(name for name in sorted(set(roots)) if name in world.artifacts)
-    marked = world.with_artifacts(
-        *(world.artifacts[name].model_copy(update={"mark": Mark(cause=cause, root=True)}) for name in rooted)
-    )
+    mark = Mark(cause=cause, root=True)
+    marked = world.with_artifacts(*(world.artifacts[name].model_copy(update={"mark": mark}) for name in rooted))
     settled = settle(marked)
     fallen = tuple(name for name in sorted(world.artifacts) if world.holds(name) and not settled.holds(name))
     new_plan = follow(settled, plan, cause)
-    steps = tuple(new.id for old, new in zip(plan.steps, new_plan.steps, strict=True) if old.status is not new.status)
-    return settled, new_plan, Invalidation(cause=cause, artifacts=fallen, steps=steps)
+    if broken is not None and (step := new_plan.step(broken)).status is not StepStatus.INVALID:
+        new_plan = new_plan.with_steps(step.as_(StepStatus.INVALID, cause))
+    changed = [new.id for old, new in zip(plan.steps, new_plan.steps, strict=True) if old.status is not new.status]
+    return settled, new_plan, Invalidation(
+        cause=cause,
+        artifacts=fallen,
+        steps=tuple(each for each in changed if each not in observers or each == broken),
+        flagged=tuple(each.id for each in plan.live() if each.id in observers),
+    )
 
 
 def settle(world: World) -> World:
@@ -48,11 +70,15 @@ def settle(world: World) -> World:
 
 
 def unmet_assumptions(world: World, view: View) -> dict[ArtifactName, str]:
-    """Artifacts that hold but whose assumptions no longer do, each with the broken predicate."""
+    """Artifacts that hold although a fact they were made under does not, each with the broken predicate.
+
+    Only predicates over facts are judged: what an assumption reads of artifacts is among the inputs already.
+    """
     broken = {}
     for artifact in world.artifacts.values():
         for assumption in artifact.assumptions if artifact.mark is None else ():
-            if judge(assumption.predicate, view, world.fact_values()).verdict is Verdict.REFUTED:
+            about_facts = reads(assumption.predicate, "facts")
+            if about_facts and judge(assumption.predicate, view, world.fact_values()).verdict is Verdict.REFUTED:
                 broken[artifact.name] = assumption.predicate
     return broken
 

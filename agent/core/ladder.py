@@ -39,8 +39,8 @@ class Options(Value):
     """Some observation can be made again, or the region can be planned anew."""
     breadth: float = 0.0
     """Share of the live plan a rewrite would redo."""
-    effect_checkable: bool = True
-    """The effect of the call can be observed, or repeating it is harmless."""
+    repeatable: bool = True
+    """The call left no effect behind, or it can be looked at first, or repeating it is harmless."""
 
 
 class Refusal(Value):
@@ -58,11 +58,25 @@ class RungChoice(Value):
     passed: tuple[Refusal, ...] = ()
     delay: float = 0.0
     """Seconds to wait before the step is tried again, jitter not included."""
+    joined: bool = False
+    """A replan was ordered already; this failure goes along with it and is not charged."""
 
 
-def choose_rung(classified: Classified, options: Options, limits: Limits, ledger: Ledger) -> RungChoice:
-    """Climb from the rung the scope names to the first one that is applicable and not used up."""
+def choose_rung(
+    classified: Classified, options: Options, limits: Limits, ledger: Ledger, ordered: bool = False
+) -> RungChoice:
+    """Climb from the rung the scope names to the first one that is applicable and not used up.
+
+    Args:
+        classified: the failure and what it proves false.
+        options: what each rung could do.
+        limits: what is allowed.
+        ledger: what is spent.
+        ordered: a replan is under way; what would end there as well joins it.
+    """
     start = first_rung(classified, ledger)
+    if ordered and classified.scope in (Scope.PRECONDITION, Scope.GOAL):
+        return RungChoice(rung=Rung.REPLAN, start=start, joined=True)
     passed: list[Refusal] = []
     for rung in LADDER[LADDER.index(start) :]:
         reason = _refused(rung, classified, options, limits, ledger)
@@ -82,9 +96,11 @@ def first_rung(classified: Classified, ledger: Ledger) -> Rung:
     return by_scope if before is None else max(by_scope, Rung(before), key=LADDER.index)
 
 
-def spent(ledger: Ledger, rung: Rung, classified: Classified) -> Ledger:
+def spent(ledger: Ledger, choice: RungChoice, classified: Classified) -> Ledger:
     """Charge a rung, before it is carried out, so that a repair that throws is paid for too."""
-    failure = classified.failure
+    failure, rung = classified.failure, choice.rung
+    if choice.joined:
+        return ledger
     failures = {**ledger.failures, failure.fingerprint: rung.value}
     charged = ledger.model_copy(update={"failures": failures})
     if rung is Rung.REPLAN:
@@ -99,8 +115,9 @@ def _refused(rung: Rung, classified: Classified, options: Options, limits: Limit
     """Why a rung cannot be taken; empty when it can."""
     if rung is Rung.ESCALATE:
         return ""
-    if classified.effect is Effect.UNKNOWN and not options.effect_checkable:
-        return "the effect of the call is unknown and nothing can observe it"
+    if not options.repeatable:
+        left = "unknown and nothing can observe it" if classified.effect is Effect.UNKNOWN else "not what was expected"
+        return f"the effect of the call is {left}; doing it again could do it twice"
     return _exhausted(rung, classified.failure.key, limits, ledger) or _inapplicable(rung, options, limits, ledger)
 
 

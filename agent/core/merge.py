@@ -36,7 +36,7 @@ def replan(
         goal_revision: the goal the draft was made for.
         planner: who made it.
     """
-    old = old or Plan(revision=0)
+    old = old or Plan()
     revision = old.revision + 1
     placed = _placed(draft, old.live(), revision, world)
     ids = {each.id for each in placed}

@@ -11,6 +11,7 @@ from pydantic import Field
 from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts, Failure, Trigger
 from agent.core.goal import Goal
+from agent.core.invalidation import unmet_assumptions
 from agent.core.limits import Ledger, Limits, Stop, stopped
 from agent.core.outcome import OutcomeStatus, completion
 from agent.core.phase import Phase
@@ -68,6 +69,12 @@ class Broken(Value):
     failures: tuple[Failure, ...]
 
 
+class Ask(Value):
+    """Everything else is done or waits for a person: ask."""
+
+    move: Literal["ask"] = "ask"
+
+
 class Finish(Value):
     """End the run."""
 
@@ -77,7 +84,7 @@ class Finish(Value):
     proof: tuple[str, ...] = ()
 
 
-Move = Annotated[Draw | Look | Start | Wait | Broken | Finish, Field(discriminator="move")]
+Move = Annotated[Draw | Look | Start | Wait | Broken | Ask | Finish, Field(discriminator="move")]
 
 LEADS_TO: dict[str, Phase] = {
     "draw": Phase.PLANNER,
@@ -85,36 +92,52 @@ LEADS_TO: dict[str, Phase] = {
     "start": Phase.EXECUTOR,
     "wait": Phase.EXECUTOR,
     "broken": Phase.CLASSIFIER,
+    "ask": Phase.ESCALATOR,
     "finish": Phase.FINISHER,
 }
 """The phase that carries out each kind of move."""
 
 
 def next_move(
-    goal: Goal, world: World, plan: Plan | None, order: PlanOrder | None, view: View, limits: Limits, ledger: Ledger
+    goal: Goal,
+    world: World,
+    plan: Plan,
+    view: View,
+    limits: Limits,
+    ledger: Ledger,
+    order: PlanOrder | None = None,
+    unresolved: bool = False,
 ) -> Move:
     """Decide what happens next.
 
     Args:
         goal: what success means now.
         world: ground truth.
-        plan: the current plan; None before the first.
-        order: a replan that was ordered and not yet drawn.
-        view: bodies of the artifacts that predicates of goal and plan read.
+        plan: the current plan; revision 0 before the first.
+        view: bodies of the artifacts in `readers(plan, goal, world)`.
         limits: what is allowed.
         ledger: what is spent.
+        order: a replan that was ordered and not yet drawn.
+        unresolved: some failure waits for a person; asked when nothing else can be done.
     """
     stop = stopped(limits, ledger)
     due = order or _due_order(goal, plan)
     if stop or due:
         return _drained(plan, stop, due)
-    assert plan is not None
-    return _finish_or_look(goal, world, plan, view) or _advance(world, plan, view, limits) or _stuck(goal, world, plan, view)
+    return (
+        _fallen_assumptions(world, view)
+        or _finish_or_look(goal, world, plan, view)
+        or _advance(world, plan, view, limits)
+        or _stuck(goal, world, plan, view, unresolved)
+    )
 
 
-def readers(plan: Plan, goal: Goal) -> frozenset[ArtifactName]:
+def readers(plan: Plan, goal: Goal, world: World) -> frozenset[ArtifactName]:
     """Artifacts whose bodies `next_move` has to see."""
     names: set[ArtifactName] = set()
+    for artifact in world.artifacts.values():
+        for assumption in artifact.assumptions:
+            names |= reads(assumption.predicate) if reads(assumption.predicate, "facts") else frozenset()
     for step in plan.live():
         for predicate in step.preconditions if step.status is StepStatus.PENDING else ():
             names |= reads(predicate)
@@ -123,8 +146,8 @@ def readers(plan: Plan, goal: Goal) -> frozenset[ArtifactName]:
     return frozenset(names)
 
 
-def _due_order(goal: Goal, plan: Plan | None) -> PlanOrder | None:
-    if plan is None:
+def _due_order(goal: Goal, plan: Plan) -> PlanOrder | None:
+    if plan.revision == 0:
         return PlanOrder(trigger=Trigger.INITIAL, reason="no plan yet")
     if plan.goal_revision != goal.revision:
         return PlanOrder(
@@ -133,9 +156,9 @@ def _due_order(goal: Goal, plan: Plan | None) -> PlanOrder | None:
     return None
 
 
-def _drained(plan: Plan | None, stop: Stop | None, order: PlanOrder | None) -> Move:
+def _drained(plan: Plan, stop: Stop | None, order: PlanOrder | None) -> Move:
     """Stop or draw anew, but never while a write is in flight: it is awaited and recorded first."""
-    running = plan.with_status(StepStatus.RUNNING) if plan else ()
+    running = plan.with_status(StepStatus.RUNNING)
     awaited = [each.id for each in running if order or each.effect is EffectClass.MUTATING]
     if awaited:
         return Wait(reason=f"in flight: {', '.join(awaited)}")
@@ -144,6 +167,23 @@ def _drained(plan: Plan | None, stop: Stop | None, order: PlanOrder | None) -> M
         return Draw(order=order)
     barren = stop.limit == "barren"
     return Finish(status=OutcomeStatus.NO_PROGRESS if barren else OutcomeStatus.OUT_OF_BUDGET, reason=str(stop))
+
+
+def _fallen_assumptions(world: World, view: View) -> Move | None:
+    broken = unmet_assumptions(world, view)
+    if not broken:
+        return None
+    return Broken(
+        failures=tuple(
+            Failure(
+                trigger=Trigger.PRECONDITION_VIOLATION,
+                key=name,
+                reads=(name,),
+                error=ErrorFacts(kind="stale", message=f"{name} was made assuming {predicate}, which is not so now"),
+            )
+            for name, predicate in broken.items()
+        )
+    )
 
 
 def _finish_or_look(goal: Goal, world: World, plan: Plan, view: View) -> Move | None:
@@ -170,11 +210,16 @@ def _advance(world: World, plan: Plan, view: View, limits: Limits) -> Move | Non
     return Broken(failures=tuple(broken.values()))
 
 
-def _stuck(goal: Goal, world: World, plan: Plan, view: View) -> Move:
-    """Nothing to start: wait for what runs, else name what is in the way (seed 3: deadlock)."""
-    running = plan.with_status(StepStatus.RUNNING)
-    if running:
+def _stuck(goal: Goal, world: World, plan: Plan, view: View, unresolved: bool) -> Move:
+    """Nothing to start: wait for what runs, ask what is to be asked, else name what is in the way (seed 3)."""
+    if plan.with_status(StepStatus.RUNNING):
         return Wait()
+    if unresolved:
+        return Ask()
+    skipped = plan.with_status(StepStatus.SKIPPED)
+    if skipped:
+        why = "; ".join(f"{each.intent}: {each.reason}" for each in skipped)
+        return Finish(status=OutcomeStatus.HANDED_OVER, reason=f"skipped, so the goal is not met: {why}")
     missing = completion(goal, plan, world, view).missing
     loop = cycle(plan.live())
     need = _missing_needs(world, plan)

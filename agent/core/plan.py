@@ -94,8 +94,9 @@ class Step(Value):
 class Plan(Value):
     """Steps under a revision, made for one revision of the goal."""
 
-    revision: int = 1
-    goal_revision: int = 1
+    revision: int = 0
+    """0 is no plan yet."""
+    goal_revision: int = 0
     steps: tuple[Step, ...] = ()
     planner: str = ""
     """Which planner drew it: `contract` or `model`."""

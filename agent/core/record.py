@@ -124,6 +124,8 @@ class Recovered(Record):
     limits: Limits
     ledger: Ledger
     """As it was when the choice was made."""
+    ordered: bool = False
+    """A replan was under way."""
     choice: RungChoice
 
 

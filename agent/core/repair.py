@@ -58,6 +58,15 @@ def remember(ledger: Ledger, step: Step) -> Ledger:
     return ledger.model_copy(update={"tried": {**ledger.tried, step.key: (*known, wrong)}})
 
 
+def forget(ledger: Ledger, plan: Plan, changed: Iterable[ArtifactName]) -> Ledger:
+    """Forget calls proven wrong on inputs that have changed since: with new inputs they are other calls."""
+    names = set(changed)
+    keys = {each.key for each in plan.live() if names & each.reads()}
+    if not keys & ledger.tried.keys():
+        return ledger
+    return ledger.model_copy(update={"tried": {key: each for key, each in ledger.tried.items() if key not in keys}})
+
+
 def region(classified: Classified, plan: Plan, depth: int = 0) -> Region:
     """The smallest part that a broken fact takes down; what depends on none of it is untouched (seed 2).
 
@@ -99,26 +108,38 @@ def options(
         patchable=step is not None and (model_can_patch or next_patch(step, contracts, remember(ledger, step)) is not None),
         rewritable=bool(part.observers),
         breadth=part.breadth if surprised and classified.scope is Scope.PRECONDITION else 0.0,
-        effect_checkable=classified.effect is not Effect.UNKNOWN
-        or (contract is not None and (contract.observable or contract.idempotent)),
+        repeatable=_repeatable(classified.effect, contract),
     )
+
+
+def _repeatable(effect: Effect, contract: ToolContract | None) -> bool:
+    """Whether the same work may be tried again, in whatever way, without the risk of doing it twice."""
+    if effect is Effect.ABSENT:
+        return True
+    if contract is None:
+        return False
+    return contract.idempotent or (effect is Effect.UNKNOWN and contract.observable)
 
 
 def _checked_before(classified: Classified) -> bool:
     """A precondition that was judged before acting names exactly the step it broke."""
-    return bool(classified.failure.predicate)
+    failure = classified.failure
+    return failure.trigger is Trigger.PRECONDITION_VIOLATION and failure.error.kind == "verdict"
 
 
 def _observers(classified: Classified, plan: Plan, depth: int) -> frozenset[StepId]:
     """Read-only steps that can look again: makers of what is doubted, then all that those stand on.
 
-    A read-only step whose own result was refuted looks again itself: the world may have moved on.
+    A read-only step whose own result was refuted looks again itself: the world may have moved on. What
+    made an artifact that was seen to have changed does so too, whatever it is: it reconciles before it acts.
     """
     failure = classified.failure
     doubted = classified.falsified or failure.reads
     makers = {each.id for name in doubted if (each := plan.producer(name))}
     if failure.step and failure.error.kind == "verdict" and failure.trigger is Trigger.TASK_FAILURE:
         makers.add(failure.step)
+    if failure.error.kind == "stale":
+        return frozenset(makers)
     reach = makers if depth == 0 else makers | upstream(plan.live(), makers)
     return frozenset(each.id for each in plan.live() if each.id in reach and each.effect is EffectClass.READ_ONLY)
 

@@ -12,7 +12,7 @@ Digest = NewType("Digest", str)
 ArtifactName = str
 """Name of an artifact; an identifier that no step owns, so rewriting a step never breaks a reference."""
 
-__all__ = ["ArtifactName", "Digest", "JsonValue", "Value", "canonical", "digest", "size", "words"]
+__all__ = ["ArtifactName", "Digest", "JsonValue", "Value", "abridged", "canonical", "digest", "size", "words"]
 
 
 class Value(BaseModel):
@@ -44,3 +44,12 @@ def words(value: object) -> object:
 def _encode(value: JsonValue) -> bytes:
     # surrogatepass: a lone surrogate is a legal Python string and must not lose a finished step
     return canonical(value).encode("utf-8", "surrogatepass")
+
+
+def abridged(value: JsonValue, limit: int = 400) -> JsonValue:
+    """A value for records and prompts: parts over `limit` bytes become their digest and size."""
+    if size(value) <= limit:
+        return value
+    if isinstance(value, dict) and len(value) <= 50:
+        return {key: abridged(each, limit // 2) for key, each in value.items()}
+    return f"<{size(value)} bytes, digest {digest(value)}>"

@@ -33,6 +33,7 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS kintsugi_runs (
         thread TEXT PRIMARY KEY, goal BLOB NOT NULL, status TEXT NOT NULL, tools TEXT, source BLOB,
         started_at REAL NOT NULL, updated_at REAL NOT NULL)""",
+    "CREATE TABLE IF NOT EXISTS kintsugi_inbox (thread TEXT PRIMARY KEY, goal TEXT NOT NULL)",
 )
 
 _ADVICE = {

@@ -1,0 +1,139 @@
+"""Composition: tools, models, stores and settings become ports, ports become nodes, nodes become the graph."""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import BaseStore
+
+from agent.core.phase import Phase
+
+from agent.models.planners import choose_planner
+
+from agent.nodes.bodies import Bodies
+from agent.nodes.classifier import Classifier
+from agent.nodes.dispatcher import Dispatcher
+from agent.nodes.escalator import Escalator
+from agent.nodes.executor import Executor
+from agent.nodes.finisher import Finisher
+from agent.nodes.intake import Intake
+from agent.nodes.planner import PlannerNode
+from agent.nodes.repairer import Repairer
+from agent.nodes.verifier import Verifier
+from agent.ports import Clock, Planner
+from agent.settings import Settings
+from agent.store.artifacts import ArtifactStore, SqliteArtifacts, StoreArtifacts
+from agent.store.checkpoints import backing_file
+from agent.store.database import Database, memory_database, open_database
+from agent.store.inbox import GoalInbox
+from agent.store.journal import SqliteJournal
+from agent.tools.calling import Caller
+from agent.tools.registry import Registry
+from agent.tools.runner import ToolRunner
+from graphs.loop import LoopGraph, PhaseNode, draw
+
+
+
+class SystemClock:
+    """The real time."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def jitter(self) -> float:
+        """A random share from 0 to 1."""
+        return random.random()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; no time at all costs nothing."""
+        if seconds > 0:
+            await asyncio.sleep(seconds)
+
+
+def build_graph(
+    tools: Sequence[Any],
+    *,
+    model: BaseChatModel | None = None,
+    settings: Settings | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    store: BaseStore | None = None,
+) -> LoopGraph:
+    """Build the runtime over some tools: `graph.invoke({"goal": Goal(wants=["report"])}, config)`.
+
+    The effect journal and large artifacts live and die with the checkpoints: in the file of a `SqliteSaver`,
+    in memory beside an `InMemorySaver` or without a checkpointer.
+
+    Args:
+        tools: LangChain tools or functions; those with a `contract` can be planned without a model.
+        model: chat model for free-text goals, patches, unknown errors and ReAct steps.
+        settings: limits, timeouts, escalation; default: from the environment.
+        checkpointer: LangGraph saver; needed to resume, to ask a person, and to keep work between calls.
+        store: LangGraph store for large artifacts; default: with the checkpoints.
+
+    Raises:
+        ValueError: two tools of one name, a stand-in for an unknown tool, or settings that make no sense.
+        DatabaseRefused: the checkpoints' file is damaged or newer than this release.
+    """
+    chosen = settings or Settings()
+    database = _database_beside(checkpointer, chosen)
+    return assemble(tools, database, chosen, model=model, checkpointer=checkpointer, store=store)
+
+
+def assemble(
+    tools: Sequence[Any],
+    database: Database,
+    settings: Settings,
+    *,
+    model: BaseChatModel | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    store: BaseStore | None = None,
+    clock: Clock | None = None,
+    planner: Planner | None = None,
+) -> LoopGraph:
+    """Build the runtime over an open database; for the command line, servers and tests."""
+    registry, clock = Registry(tools), clock or SystemClock()
+    artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else SqliteArtifacts(database)
+    bodies, inbox = Bodies(artifacts, settings.inline_bytes), GoalInbox(database)
+    caller = Caller(registry, settings.step_timeout, settings.limits.parallel)
+    react = build_react(model, registry, settings.limits) if model is not None else None
+    runner = ToolRunner(registry, caller, SqliteJournal(database), react)
+    planner = planner or choose_planner(registry, model)
+    patcher = ModelPatcher(model) if model is not None else None
+    scope_model = ModelScope(model) if model is not None else None
+    contracts, limits = registry.contracts, settings.limits
+    nodes: dict[Phase, PhaseNode] = {
+        Phase.INTAKE: Intake(bodies, clock),
+        Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock),
+        Phase.DISPATCHER: Dispatcher(limits, bodies, inbox, clock),
+        Phase.EXECUTOR: Executor(runner, bodies, clock, settings.jitter),
+        Phase.VERIFIER: Verifier(caller, bodies, clock),
+        Phase.CLASSIFIER: Classifier(contracts, limits, bodies, clock, scope_model, patcher is not None),
+        Phase.REPAIRER: Repairer(planner, patcher, registry, bodies, clock),
+        Phase.ESCALATOR: Escalator(settings.escalation == "ask", limits, bodies, clock),
+        Phase.FINISHER: Finisher(bodies, clock),
+    }
+    graph = draw(nodes, checkpointer, store)
+    graph.change_goal = inbox.put
+    return graph
+
+
+_MEMORY: WeakKeyDictionary[BaseCheckpointSaver[Any], Database] = WeakKeyDictionary()
+"""One database in memory for each saver in memory, so that a second graph over it finds the same journal."""
+
+
+def _database_beside(checkpointer: BaseCheckpointSaver[Any] | None, settings: Settings) -> Database:
+    file = backing_file(checkpointer)
+    if file is not None:
+        return open_database(file)
+    if checkpointer is None:
+        return memory_database()
+    if isinstance(checkpointer, InMemorySaver) or type(checkpointer).__module__.endswith("sqlite"):
+        return _MEMORY.setdefault(checkpointer, memory_database())
+    return open_database(settings.home / "kintsugi.db")

@@ -1,0 +1,139 @@
+"""Classifier: what does a failure prove false, and which rung answers it? The table first, a model last."""
+
+from langchain_core.runnables import RunnableConfig
+
+from agent.core.classification import classify, conclude, outdated
+from agent.core.contract import EffectClass, ToolContract
+from agent.core.control import Recovery
+from agent.core.failure import Classified, Failure, Origin, Scope, Trigger
+from agent.core.invalidation import invalidate
+from agent.core.ladder import Rung, choose_rung, spent
+from agent.core.limits import Ledger, Limits
+from agent.core.phase import Phase
+from agent.core.plan import Plan
+from agent.core.record import Invalidated, Recovered, TraceRecord
+from agent.core.repair import options, region, remember
+from agent.core.value import JsonValue
+from agent.core.world import World
+from agent.nodes.bodies import Bodies
+from agent.nodes.state import RunState, RunUpdate
+from agent.ports import Clock, ScopeModel
+
+
+class Classifier:
+    """Routes each failure by its scope, marks what it falsifies, and charges the rung it chooses."""
+
+    def __init__(
+        self,
+        contracts: dict[str, ToolContract],
+        limits: Limits,
+        bodies: Bodies,
+        clock: Clock,
+        model: ScopeModel | None,
+        model_can_patch: bool,
+    ) -> None:
+        """Args: contracts; limits; artifact bodies; time; what to ask when the table does not know."""
+        self._contracts = contracts
+        self._limits = limits
+        self._bodies = bodies
+        self._clock = clock
+        self._model = model
+        self._model_can_patch = model_can_patch
+
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+        """Classify every failure that came in together, one after the other."""
+        world, plan, ledger = state["world"], state["plan"], state["ledger"]
+        recoveries: list[Recovery] = []
+        trace: list[TraceRecord] = []
+        for failure in state["failures"]:
+            classified, ledger = await self._classify(failure, world, plan, ledger)
+            ordered = state["order"] is not None or any(each.choice.rung is Rung.REPLAN for each in recoveries)
+            recovery, ledger = self._choose(classified, plan, ledger, trace, ordered)
+            world, plan = self._mark(classified, world, plan, ledger, trace)
+            recoveries.append(recovery)
+        return {
+            "world": world,
+            "plan": plan,
+            "ledger": ledger,
+            "failures": (),
+            "recoveries": tuple(recoveries),
+            "phase": Phase.REPAIRER,
+            "trace": trace,
+        }
+
+    async def _classify(
+        self, failure: Failure, world: World, plan: Plan, ledger: Ledger
+    ) -> tuple[Classified, Ledger]:
+        view = await self._bodies.view(world, failure.reads)
+        mutating = _mutates(failure, plan, self._contracts)
+        if outdated(failure, world.digests(failure.inputs)):
+            rule = "its inputs changed while it ran"
+            return conclude(failure, Scope.NOTHING, Origin.ENVIRONMENT, rule, mutating, view), ledger
+        known = classify(failure, mutating, view)
+        if known is not None:
+            return known, ledger
+        if self._model is None:
+            return conclude(failure, Scope.CALL, Origin.AGENT, "default", mutating, view), ledger
+        return await self._ask(self._model, failure, plan, ledger, mutating, view)
+
+    async def _ask(
+        self,
+        model: ScopeModel,
+        failure: Failure,
+        plan: Plan,
+        ledger: Ledger,
+        mutating: bool,
+        view: dict[str, JsonValue],
+    ) -> tuple[Classified, Ledger]:
+        step = next((each for each in plan.live() if each.id == failure.step), None)
+        answer = await model.scope(step.intent if step else failure.key, failure.tool, failure.error)
+        paid = ledger.add(model_calls=answer.usage.calls, tokens=answer.usage.tokens)
+        return conclude(failure, answer.scope, Origin.AGENT, "model", mutating, view), paid
+
+    def _choose(
+        self, classified: Classified, plan: Plan, ledger: Ledger, trace: list[TraceRecord], ordered: bool
+    ) -> tuple[Recovery, Ledger]:
+        """Choose and charge the rung; the record holds all the inputs of the choice."""
+        step = next((each for each in plan.live() if each.id == classified.failure.step), None)
+        if step is not None and classified.scope is Scope.CALL and classified.failure.trigger is Trigger.TASK_FAILURE:
+            ledger = remember(ledger, step)
+        open_ = options(classified, plan, self._contracts, ledger, self._model_can_patch)
+        choice = choose_rung(classified, open_, self._limits, ledger, ordered)
+        trace.append(
+            Recovered(
+                at=self._clock.now(),
+                run=ledger.run,
+                classified=classified,
+                options=open_,
+                limits=self._limits,
+                ledger=ledger,
+                ordered=ordered,
+                choice=choice,
+            )
+        )
+        return Recovery(classified=classified, choice=choice), spent(ledger, choice, classified)
+
+    def _mark(
+        self, classified: Classified, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]
+    ) -> tuple[World, Plan]:
+        """A falsified observation takes down what was made from it, along dependency edges."""
+        failure = classified.failure
+        if classified.scope is not Scope.PRECONDITION:
+            return world, plan
+        depth = max(0, ledger.rewrite.get(failure.key, 0) - 1)
+        observers = region(classified, plan, depth).observers
+        looked_at = {name for each in plan.live() if each.id in observers for name in each.produces}
+        stale = set(failure.reads) if failure.error.kind == "stale" else set()
+        world, plan, what = invalidate(
+            world, plan, (looked_at & set(world.artifacts)) | stale, failure.error.message, failure.step, observers
+        )
+        trace.append(Invalidated(at=self._clock.now(), run=ledger.run, what=what))
+        return world, plan
+
+
+def _mutates(failure: Failure, plan: Plan, contracts: dict[str, ToolContract]) -> bool:
+    step = next((each for each in plan.steps if each.id == failure.step), None)
+    if step is not None:
+        return step.effect is EffectClass.MUTATING
+    contract = contracts.get(failure.tool)
+    return contract is not None and contract.effect is EffectClass.MUTATING

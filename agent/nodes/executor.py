@@ -1,0 +1,97 @@
+"""Executor: starts whatever is marked running and not in flight, returns as soon as one attempt has finished."""
+
+import time
+
+from langchain_core.runnables import RunnableConfig
+
+from agent.core.contract import EffectClass
+from agent.core.failure import ErrorFacts
+from agent.core.move import Start
+from agent.core.phase import Phase
+from agent.core.plan import Step, StepStatus
+from agent.core.record import AttemptEnded
+from agent.core.reference import UnresolvedReference, resolve
+from agent.core.value import JsonValue
+from agent.core.world import World
+from agent.nodes.bodies import Bodies
+from agent.nodes.scope import scope_of, thread_of
+from agent.nodes.state import RunState, RunUpdate
+from agent.ports import Attempt, Clock, Result, StepRunner, Task
+
+
+class Executor:
+    """Runs steps side by side and harvests the first that finishes."""
+
+    def __init__(self, runner: StepRunner, bodies: Bodies, clock: Clock, jitter: float) -> None:
+        """Args: what carries out an attempt; artifact bodies; time; random share added to a delay."""
+        self._runner = runner
+        self._bodies = bodies
+        self._clock = clock
+        self._jitter = jitter
+
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+        """Launch, harvest, return. A step marked running that is not in flight was lost with its process."""
+        scope, move = scope_of(config), state["move"]
+        for step in state["plan"].with_status(StepStatus.RUNNING):
+            if not scope.holds(step.id):
+                work = self._attempt(thread_of(config), step, state["world"])
+                scope.launch(step.id, work, mutating=step.effect is EffectClass.MUTATING)
+        finished = await scope.harvest(wait=move.wait if isinstance(move, Start) else True)
+        ledger = state["ledger"].add(
+            tool_calls=sum(each.result.tool_calls for each in finished),
+            model_calls=sum(each.result.usage.calls for each in finished),
+            tokens=sum(each.result.usage.tokens for each in finished),
+        )
+        return {
+            "attempts": finished,
+            "ledger": ledger,
+            "phase": Phase.VERIFIER if finished else Phase.DISPATCHER,
+            "trace": [self._record(each, ledger.run) for each in finished],
+        }
+
+    async def _attempt(self, thread: str, step: Step, world: World) -> Attempt:
+        """One try, as a task of its own: wait out the backoff, resolve the references, run, park the value."""
+        await self._clock.sleep(step.delay * (1 + self._jitter * self._clock.jitter()))
+        begun = time.monotonic()
+        inputs = await self._bodies.view(world, step.reads())
+        result = await self._result(thread, step, world, inputs)
+        stored = await self._bodies.parked(result.value)
+        if stored is not None:
+            result = result.model_copy(update={"value": None, "stored": stored})
+        return Attempt(
+            step=step.id,
+            number=step.attempts,
+            args=step.call.args if step.call else {},
+            inputs=world.digests(step.reads()),
+            result=result,
+            seconds=time.monotonic() - begun,
+        )
+
+    async def _result(self, thread: str, step: Step, world: World, inputs: dict[str, JsonValue]) -> Result:
+        try:
+            args = {name: resolve(each, inputs) for name, each in step.call.args.items()} if step.call else {}
+        except UnresolvedReference as error:
+            return Result(error=ErrorFacts(kind="exception", type="UnresolvedReference", message=str(error)))
+        return await self._runner.run(
+            Task(
+                thread=thread,
+                step=step,
+                args=args,
+                inputs=inputs,
+                facts=world.fact_values(),
+                look_first=any(name in world.artifacts for name in step.produces),
+            )
+        )
+
+    def _record(self, attempt: Attempt, run: int) -> AttemptEnded:
+        error = attempt.result.error
+        return AttemptEnded(
+            at=self._clock.now(),
+            run=run,
+            step=attempt.step,
+            attempt=attempt.number,
+            ok=error is None,
+            how=attempt.result.how,
+            seconds=round(attempt.seconds, 6),
+            error=error.message if error else "",
+        )

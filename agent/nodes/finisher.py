@@ -1,0 +1,61 @@
+"""Finisher: every run ends here, judged against plan and goal, with whatever was achieved."""
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+
+from agent.core.move import Finish
+from agent.core.outcome import Outcome, OutcomeStatus, completion, conclude
+from agent.core.phase import Phase
+from agent.core.plan import StepStatus
+from agent.core.predicate import reads
+from agent.core.record import Ended
+from agent.nodes.bodies import Bodies
+from agent.nodes.state import RunState, RunUpdate
+from agent.ports import Clock
+
+
+class Finisher:
+    """Writes the outcome."""
+
+    def __init__(self, bodies: Bodies, clock: Clock) -> None:
+        """Args: artifact bodies for the last grading; the time."""
+        self._bodies = bodies
+        self._clock = clock
+
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+        """Conclude. A claim of success that the grades do not bear out is not made."""
+        outcome = state["outcome"] or await self._conclude(state)
+        ledger = state["ledger"]
+        ended = Ended(
+            at=self._clock.now(), run=ledger.run, status=outcome.status, reason=outcome.reason, verified=ledger.verified
+        )
+        # what only reads and is still in flight ends with the run; it is to do again, not running
+        idle = state["plan"].with_steps(
+            *(each.as_(StepStatus.PENDING) for each in state["plan"].with_status(StepStatus.RUNNING))
+        )
+        return {
+            "outcome": outcome,
+            "plan": idle,
+            "phase": Phase.END,
+            "trace": [ended],
+            "messages": [AIMessage(content=summary(outcome))],
+        }
+
+    async def _conclude(self, state: RunState) -> Outcome:
+        move, goal, plan, world = state["move"], state["goal"], state["plan"], state["world"]
+        assert isinstance(move, Finish)
+        named = {name for each in goal.criteria if each.predicate for name in reads(each.predicate)}
+        view = await self._bodies.view(world, named)
+        status, reason = move.status, move.reason
+        judged = completion(goal, plan, world, view)
+        if status is OutcomeStatus.SATISFIED and not judged.complete:
+            status, reason = OutcomeStatus.NO_PROGRESS, "; ".join(judged.missing)
+        return conclude(status, reason, goal, plan, world, view, move.proof)
+
+
+def summary(outcome: Outcome) -> str:
+    """The outcome in a few lines, for chat mode: only verified artifacts are named."""
+    lines = [f"{outcome.status}: {outcome.reason}"]
+    lines += [f"- {each.name} (version {each.version})" for each in outcome.artifacts.values() if each.valid]
+    lines += [f"- not done: {step}: {why}" for step, why in outcome.unfinished.items()]
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""Intake: a new run, the same goal once more, a changed goal, or a chat message. Nothing finished is forgotten."""
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+
+from agent.core.goal import Goal
+from agent.core.limits import Ledger
+from agent.core.outcome import OutcomeStatus, conclude
+from agent.core.phase import Phase
+from agent.core.plan import Plan, StepStatus
+from agent.core.record import RunStarted, TraceRecord
+from agent.core.world import GIVEN, Verification, World, given
+from agent.nodes.bodies import Bodies
+from agent.nodes.state import RunState, RunUpdate, take_goal, with_facts
+from agent.ports import Clock
+
+
+class Intake:
+    """Takes in what the caller states and opens a run on it."""
+
+    def __init__(self, bodies: Bodies, clock: Clock) -> None:
+        """Args: artifact bodies, for the goal's given values; the time."""
+        self._bodies = bodies
+        self._clock = clock
+
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+        """Open a run. The ledger starts afresh; world and plan are kept."""
+        goal = _stated(state)
+        world = await self._with_given(with_facts(state.get("world") or World(), state.get("facts") or {}), goal)
+        ledger = _next_ledger(state)
+        started = RunStarted(
+            at=self._clock.now(),
+            run=ledger.run,
+            goal=goal.text or ", ".join(goal.wants),
+            goal_revision=goal.revision,
+            resumed=bool(world.artifacts.keys() - goal.given.keys()),
+        )
+        return _opened(goal, world, _woken(state.get("plan") or Plan()), ledger, [started])
+
+    async def _with_given(self, world: World, goal: Goal) -> World:
+        bodies = [
+            await self._bodies.artifact(name, value, GIVEN, Verification(by=("given",)))
+            for name, value in goal.given.items()
+        ]
+        return given(goal.given, bodies, world)
+
+
+def _opened(goal: Goal, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]) -> RunUpdate:
+    update: RunUpdate = {
+        "goal": goal,
+        "world": world,
+        "plan": plan,
+        "ledger": ledger,
+        "phase": Phase.DISPATCHER,
+        "move": None,
+        "order": None,
+        "attempts": (),
+        "failures": (),
+        "recoveries": (),
+        "unresolved": (),
+        "outcome": None,
+        "trace": trace,
+    }
+    if goal.same_intent(Goal()):
+        update["phase"] = Phase.FINISHER
+        reason = "no goal was given: state wants and criteria, or, with a model, a text"
+        update["outcome"] = conclude(OutcomeStatus.UNREACHABLE, reason, goal, plan, world, {})
+    return update
+
+
+def _stated(state: RunState) -> Goal:
+    """The goal as given, or the last human message where the goal is empty or older than the message."""
+    goal = state.get("goal") or Goal()
+    text = _last_human(state.get("messages") or [])
+    if text is None or text == goal.text:
+        return goal
+    return take_goal(goal, Goal(text=text))
+
+
+def _last_human(messages: list[AnyMessage]) -> str | None:
+    """Text of the last message, when a person wrote it; the runtime's own reports follow what they answer."""
+    last = messages[-1] if messages else None
+    return str(last.text).strip() or None if isinstance(last, HumanMessage) else None
+
+
+def _next_ledger(state: RunState) -> Ledger:
+    old = state.get("ledger")
+    return Ledger(run=old.run + 1) if old is not None and state.get("trace") else Ledger()
+
+
+def _woken(plan: Plan) -> Plan:
+    """Steps that were given up on are tried again in a new run; `running` ones are started by the executor."""
+    return plan.with_steps(*(each.as_(StepStatus.PENDING) for each in plan.with_status(StepStatus.FAILED)))

@@ -1,0 +1,148 @@
+"""Planner: goal and world in, plan out. Called only on the dispatcher's order, and charged before it runs."""
+
+from langchain_core.runnables import RunnableConfig
+
+from agent.boundary import masked
+from agent.core.chaining import Unreachable
+from agent.core.contract import ToolContract
+from agent.core.failure import Trigger
+from agent.core.goal import Goal
+from agent.core.limits import Ledger
+from agent.core.merge import PlanDelta, replan
+from agent.core.move import Draw, Finish, PlanOrder
+from agent.core.outcome import OutcomeStatus
+from agent.core.phase import Phase
+from agent.core.plan import Plan, StepStatus
+from agent.core.predicate import reads
+from agent.core.record import IntentChanged, PlanRejected, Planned, TraceRecord
+from agent.core.repair import call_digest
+from agent.core.value import ArtifactName, canonical
+from agent.core.world import World
+from agent.nodes.bodies import Bodies
+from agent.nodes.state import RunState, RunUpdate
+from agent.ports import Clock, PlanDraft, Planner, PlanningFailed, PlanRequest, Usage
+
+PREVIEW = 300
+"""Characters of an artifact that a planner sees."""
+
+
+class PlannerNode:
+    """Draws the plan for the whole goal."""
+
+    def __init__(self, planner: Planner, contracts: dict[str, ToolContract], bodies: Bodies, clock: Clock) -> None:
+        """Args: the planner port; what the tools promise; artifact bodies for previews; the time."""
+        self._planner = planner
+        self._contracts = contracts
+        self._bodies = bodies
+        self._clock = clock
+
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+        """Draw, lay the draft over the old plan, and go back to the top of the loop."""
+        move = state["move"]
+        assert isinstance(move, Draw)
+        request = await self._request(state, move.order)
+        try:
+            draft = await self._planner.draw(request)
+            _refuse_repeats(draft, state["ledger"])
+        except (Unreachable, PlanningFailed, ValueError) as error:
+            return self._rejected(state, move.order, error)
+        return self._drawn(state, move.order, draft)
+
+    async def _request(self, state: RunState, order: PlanOrder) -> PlanRequest:
+        goal, world, plan = state["goal"], state["world"], state["plan"]
+        view = await self._bodies.view(world, world.artifacts)
+        return PlanRequest(
+            goal=goal,
+            order=order,
+            contracts=self._contracts,
+            present={name: canonical(body)[:PREVIEW] for name, body in view.items()},
+            done=tuple(f"{e.intent} -> {', '.join(e.produces)}" for e in plan.with_status(StepStatus.DONE)),
+            wants=wanted(goal),
+        )
+
+    def _drawn(self, state: RunState, order: PlanOrder, draft: PlanDraft) -> RunUpdate:
+        goal = _completed(state["goal"], draft)
+        world = state["world"]
+        plan, delta = replan(
+            state["plan"] if state["plan"].steps else None, draft.steps, world, wanted(goal), goal.revision, draft.planner
+        )
+        trace = self._intent_records(state, order)
+        trace.append(
+            Planned(
+                at=self._clock.now(),
+                run=state["ledger"].run,
+                trigger=order.trigger,
+                planner=draft.planner,
+                revision=plan.revision,
+                delta=delta,
+                reused=_reused(plan, delta, world),
+            )
+        )
+        return {
+            "goal": goal,
+            "plan": plan,
+            "order": None,
+            "unresolved": (),
+            "ledger": _charged(state["ledger"], draft.usage),
+            "phase": Phase.DISPATCHER,
+            "trace": trace,
+        }
+
+    def _intent_records(self, state: RunState, order: PlanOrder) -> list[TraceRecord]:
+        if order.trigger is not Trigger.INTENT_CHANGE:
+            return []
+        serving = tuple(sorted(name for name in state["world"].artifacts if state["world"].holds(name)))
+        at, run = self._clock.now(), state["ledger"].run
+        return [IntentChanged(at=at, run=run, goal_revision=state["goal"].revision, still_serving=serving)]
+
+    def _rejected(self, state: RunState, order: PlanOrder, error: ValueError) -> RunUpdate:
+        """A planner that throws is paid for as well; without a plan the run ends, with what it has."""
+        usage = error.usage if isinstance(error, PlanningFailed) else Usage()
+        reason = masked(str(error))
+        proof = tuple(str(each) for each in error.needs) if isinstance(error, Unreachable) else ()
+        thrash = isinstance(error, RepeatedCall)
+        status = OutcomeStatus.NO_PROGRESS if thrash else OutcomeStatus.UNREACHABLE
+        return {
+            "order": None,
+            "move": Finish(status=status, reason=reason, proof=proof),
+            "ledger": _charged(state["ledger"], usage),
+            "phase": Phase.FINISHER,
+            "trace": [PlanRejected(at=self._clock.now(), run=state["ledger"].run, trigger=order.trigger, reason=reason)],
+        }
+
+
+class RepeatedCall(ValueError):
+    """The new plan brings back a call that was proven wrong."""
+
+
+def wanted(goal: Goal) -> tuple[ArtifactName, ...]:
+    """What the goal reads: its wants, and the artifacts its criteria are about."""
+    named = [name for each in goal.criteria if each.predicate for name in sorted(reads(each.predicate))]
+    return tuple(dict.fromkeys([*goal.wants, *named]))
+
+
+def _completed(goal: Goal, draft: PlanDraft) -> Goal:
+    """A free-text goal with the wants and criteria the planner understood; a stated one is never changed."""
+    if goal.wants or goal.criteria or not (draft.wants or draft.criteria):
+        return goal
+    update = {"wants": draft.wants, "criteria": draft.criteria, "revision": goal.revision + 1}
+    return goal.model_copy(update=update)
+
+
+def _charged(ledger: Ledger, usage: Usage) -> Ledger:
+    return ledger.add(planner_calls=1, tokens=usage.tokens)
+
+
+def _reused(plan: Plan, delta: PlanDelta, world: World) -> tuple[ArtifactName, ...]:
+    kept = {each for each in delta.kept}
+    return tuple(n for s in plan.live() if s.id in kept for n in s.produces if world.holds(n))
+
+
+def _refuse_repeats(draft: PlanDraft, ledger: Ledger) -> None:
+    """A plan may not bring back a call that was proven wrong."""
+    for step in draft.steps:
+        if step.call and call_digest(step.call.tool, step.call.args) in ledger.tried.get(step.key, ()):
+            raise RepeatedCall(
+                f"the new plan repeats {step.call.tool} for {step.key}, which was proven wrong; "
+                "the plan's shape is not the problem"
+            )

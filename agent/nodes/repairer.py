@@ -1,0 +1,198 @@
+"""Repairer: carries out the rung that was chosen, and nothing above it. Returns to the top of the loop."""
+
+from langchain_core.runnables import RunnableConfig
+
+from agent.boundary import masked
+from agent.core.chaining import Unreachable
+from agent.core.contract import ToolContract
+from agent.core.control import Recovery
+from agent.core.failure import Failure
+from agent.core.ladder import Rung
+from agent.core.limits import Ledger
+from agent.core.merge import PlanDelta, delta, rewrite
+from agent.core.move import PlanOrder
+from agent.core.phase import Phase
+from agent.core.plan import Call, Plan, Step, StepStatus
+from agent.core.record import Repaired
+from agent.core.reference import UnresolvedReference, resolve
+from agent.core.repair import Patch, Region, boundary, call_digest, next_patch, region
+from agent.core.value import JsonValue
+from agent.core.world import World
+from agent.nodes.bodies import Bodies
+from agent.nodes.state import RunState, RunUpdate
+from agent.ports import Clock, Patcher, PatchView, Planner, PlanningFailed, PlanRequest
+from agent.tools.registry import Registry
+
+
+class Repairer:
+    """Retry, patch, rewrite, order a replan, or leave the failure to a person."""
+
+    def __init__(
+        self, planner: Planner, patcher: Patcher | None, registry: Registry, bodies: Bodies, clock: Clock
+    ) -> None:
+        """Args: what draws a region anew; what proposes a call; tools; artifact bodies; time."""
+        self._planner = planner
+        self._patcher = patcher
+        self._registry = registry
+        self._bodies = bodies
+        self._clock = clock
+
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+        """Carry out all recoveries of this round. One that cannot be carried out is a failure again."""
+        update: RunUpdate = {
+            "plan": state["plan"],
+            "ledger": state["ledger"],
+            "recoveries": (),
+            "failures": (),
+            "unresolved": state["unresolved"],
+            "trace": [],
+            "phase": Phase.DISPATCHER,
+        }
+        for recovery in state["recoveries"]:
+            await self._carry_out(recovery, state, update)
+        if update["failures"]:
+            update["phase"] = Phase.CLASSIFIER
+        return update
+
+    async def _carry_out(self, recovery: Recovery, state: RunState, update: RunUpdate) -> None:
+        plan = update["plan"]
+        match recovery.choice.rung:
+            case Rung.RETRY:
+                update["plan"] = _again(plan, recovery)
+            case Rung.PATCH:
+                await self._patch(recovery, state["world"], update)
+            case Rung.REWRITE:
+                await self._rewrite(recovery, state, update)
+            case Rung.REPLAN:
+                update["order"] = state["order"] or _order(recovery)
+            case Rung.ESCALATE:
+                update["plan"] = _given_up(plan, recovery)
+                update["unresolved"] = (*update["unresolved"], recovery)
+
+    async def _patch(self, recovery: Recovery, world: World, update: RunUpdate) -> None:
+        failure, plan = recovery.classified.failure, update["plan"]
+        assert failure.step is not None
+        step = plan.step(failure.step)
+        patch = next_patch(step, self._registry.contracts, update["ledger"])
+        if patch is None and self._patcher is not None:
+            patch = await self._propose(self._patcher, step, failure, world, update)
+        if patch is None:
+            update["failures"] = (*update["failures"], failure)
+            return
+        mended = patch.step.as_(StepStatus.PENDING).model_copy(update={"delay": 0.0})
+        new = plan.with_steps(mended).model_copy(update={"revision": plan.revision + 1})
+        self._changed(update, recovery, new, delta(plan, new), patch.because)
+
+    async def _propose(
+        self, patcher: Patcher, step: Step, failure: Failure, world: World, update: RunUpdate
+    ) -> Patch | None:
+        """Ask a model for another call; one that repeats a failed call, or does not fit, is refused."""
+        assert step.call is not None
+        view = await self._bodies.view(world, step.reads())
+        answer = await patcher.propose(
+            PatchView(
+                intent=step.intent,
+                tool=step.call.tool,
+                args=_resolved(step.call, view),
+                template=step.call.args,
+                error=failure.error,
+                tool_schema=self._registry.schema(step.call.tool),
+            )
+        )
+        update["ledger"] = update["ledger"].add(model_calls=answer.usage.calls, tokens=answer.usage.tokens)
+        if answer.call is None or not self._acceptable(answer.call, step, update["ledger"]):
+            return None
+        return Patch(step=step.model_copy(update={"call": answer.call}), because="proposed by the model")
+
+    def _acceptable(self, call: Call, step: Step, ledger: Ledger) -> bool:
+        """A patch expresses the same intent otherwise: the same tool, known arguments, not a failed call."""
+        assert step.call is not None
+        properties = self._registry.schema(step.call.tool).get("properties", {})
+        known = isinstance(properties, dict) and set(call.args) <= set(properties)
+        repeats = call_digest(call.tool, call.args) in ledger.tried.get(step.key, ())
+        return call.tool == step.call.tool and known and not repeats
+
+    async def _rewrite(self, recovery: Recovery, state: RunState, update: RunUpdate) -> None:
+        """Draw the invalid region anew from its boundary; everything outside is untouched."""
+        plan, failure = update["plan"], recovery.classified.failure
+        depth = max(0, update["ledger"].rewrite.get(failure.key, 0) - 1)
+        part = region(recovery.classified, plan, depth)
+        request = await self._region_request(part, recovery, state, plan)
+        try:
+            draft = await self._planner.draw(request)
+        except (Unreachable, PlanningFailed) as error:
+            facts = failure.error.model_copy(update={"message": f"{failure.error.message}; {masked(str(error))}"})
+            update["failures"] = (*update["failures"], failure.model_copy(update={"error": facts}))
+            return
+        calls = 1 if draft.usage.calls else 0
+        update["ledger"] = update["ledger"].add(planner_calls=calls, tokens=draft.usage.tokens)
+        new, change = rewrite(plan, part.steps, draft.steps, state["world"])
+        new = _delayed(new, change, part, recovery.choice.delay)
+        self._changed(update, recovery, new, change, failure.error.message)
+
+    async def _region_request(self, part: Region, recovery: Recovery, state: RunState, plan: Plan) -> PlanRequest:
+        world = state["world"]
+        inside = [each for each in plan.live() if each.id in part.steps]
+        near = {name for each in inside for name in each.reads()}
+        view = await self._bodies.view(world, near)
+        return PlanRequest(
+            goal=state["goal"],
+            order=_order(recovery),
+            contracts=self._registry.contracts,
+            present={name: str(view.get(name, ""))[:300] for name in world.artifacts if world.holds(name)},
+            wants=boundary(plan, part.steps),
+            region=True,
+        )
+
+    def _changed(self, update: RunUpdate, recovery: Recovery, plan: Plan, change: PlanDelta, because: str) -> None:
+        update["plan"] = plan
+        record = Repaired(
+            at=self._clock.now(),
+            run=update["ledger"].run,
+            step=recovery.classified.failure.step,
+            rung=recovery.choice.rung,
+            because=because,
+            revision=plan.revision,
+            delta=change,
+        )
+        update["trace"] = [*update["trace"], record]
+
+
+def _again(plan: Plan, recovery: Recovery) -> Plan:
+    step = recovery.classified.failure.step
+    if step is None:
+        return plan
+    again = plan.step(step).as_(StepStatus.PENDING)
+    return plan.with_steps(again.model_copy(update={"delay": recovery.choice.delay}))
+
+
+def _given_up(plan: Plan, recovery: Recovery) -> Plan:
+    failure = recovery.classified.failure
+    if failure.step is None:
+        return plan
+    return plan.with_steps(plan.step(failure.step).as_(StepStatus.FAILED, failure.error.message))
+
+
+def _order(recovery: Recovery) -> PlanOrder:
+    failure = recovery.classified.failure
+    falsified = (failure.predicate,) if failure.predicate else recovery.classified.falsified
+    return PlanOrder(trigger=failure.trigger, reason=failure.error.message, falsified=falsified, failure=failure)
+
+
+def _delayed(plan: Plan, change: PlanDelta, part: Region, delay: float) -> Plan:
+    """Whoever looks again waits a moment first: the world was caught halfway."""
+    new = {*change.reopened, *change.added}
+    return plan.with_steps(
+        *(
+            each.model_copy(update={"delay": delay})
+            for each in plan.steps
+            if each.id in new and (each.id in part.observers or each.id in change.added)
+        )
+    )
+
+
+def _resolved(call: Call, view: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    try:
+        return {name: resolve(each, view) for name, each in call.args.items()}
+    except UnresolvedReference:
+        return call.args

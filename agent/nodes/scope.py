@@ -1,0 +1,121 @@
+"""What is in flight while one call of the graph runs: attempts as tasks, gone when the call ends.
+
+A super-step that waits for its slowest branch would make a ragged plan half as slow again. So the executor
+starts attempts here, returns as soon as one has finished, and the graph goes round (design: harvest first
+completed). `running` is in the checkpoint before a launch, so a new process starts what this one lost.
+"""
+
+import asyncio
+import contextvars
+import threading
+import time
+import uuid
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+
+from agent.core.plan import StepId
+from agent.ports import Attempt
+
+T = TypeVar("T")
+
+KEY = "__run_scope"
+"""Where the scope rides in `config["configurable"]`; the underscores keep it out of checkpoint metadata."""
+
+
+class RunScope:
+    """Attempts in flight of one call of the graph."""
+
+    def __init__(self) -> None:
+        self.name = f"run-{uuid.uuid4().hex}"
+        self._tasks: dict[StepId, asyncio.Task[Attempt]] = {}
+        self._mutating: set[StepId] = set()
+        self._mark: float | None = None
+
+    def holds(self, step: StepId) -> bool:
+        """Whether the step is in flight here."""
+        return step in self._tasks
+
+    def launch(self, step: StepId, attempt: Coroutine[Any, Any, Attempt], mutating: bool) -> None:
+        """Start an attempt; it goes on while the graph does other things."""
+        self._tasks[step] = asyncio.get_running_loop().create_task(attempt, name=f"step {step}")
+        if mutating:
+            self._mutating.add(step)
+
+    async def harvest(self, wait: bool) -> tuple[Attempt, ...]:
+        """Whatever has finished; with `wait`, not before at least one has."""
+        if wait and self._tasks:
+            await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
+        finished = [step for step, task in self._tasks.items() if task.done()]
+        return tuple(self._tasks.pop(step).result() for step in finished)
+
+    async def close(self, grace: float) -> None:
+        """Cancel what only reads; give what writes time to finish, so that its outcome is journalled."""
+        writing = [task for step, task in self._tasks.items() if step in self._mutating and not task.done()]
+        for step, task in self._tasks.items():
+            if step not in self._mutating:
+                task.cancel()
+        if writing:
+            await asyncio.wait(writing, timeout=grace)
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self._tasks.clear()
+
+    def elapsed(self) -> float:
+        """Seconds since the last call of this method; 0 for the first, so a pause between runs is not counted."""
+        now = time.monotonic()
+        passed = 0.0 if self._mark is None else now - self._mark
+        self._mark = now
+        return passed
+
+
+class Portal:
+    """An event loop in a thread of its own: how a synchronous caller runs the one, asynchronous, definition."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="kintsugi-loop", daemon=True)
+        self._thread.start()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop, in the caller's context, and wait for it."""
+        context = contextvars.copy_context()
+        done: Future[T] = Future()
+
+        def start() -> None:
+            task = self._loop.create_task(work, context=context)
+            task.add_done_callback(lambda finished: _hand_over(finished, done))
+
+        self._loop.call_soon_threadsafe(start)
+        return done.result()
+
+    def close(self) -> None:
+        """Stop the loop and its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def scope_of(config: RunnableConfig) -> RunScope:
+    """The scope of the running call."""
+    found = config.get("configurable", {}).get(KEY)
+    assert isinstance(found, RunScope), "the graph was run without its own stream method"
+    return found
+
+
+def thread_of(config: RunnableConfig) -> str:
+    """The thread, or a name for a run without one: effects are scoped to it."""
+    thread = config.get("configurable", {}).get("thread_id")
+    return str(thread) if thread is not None else scope_of(config).name
+
+
+def _hand_over(task: asyncio.Task[T], done: Future[T]) -> None:
+    if task.cancelled():
+        done.cancel()
+    elif (error := task.exception()) is not None:
+        done.set_exception(error)
+    else:
+        done.set_result(task.result())

@@ -1,0 +1,126 @@
+"""The state of a run: which layer each channel belongs to, who writes it, and the door through which values come.
+
+Every channel that a person may edit (Studio, `update_state`) validates and coerces in its reducer.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.graph.message import add_messages
+
+from agent.core.control import Recovery
+from agent.core.failure import Failure
+from agent.core.goal import Goal, revised
+from agent.core.limits import Ledger
+from agent.core.move import Move, PlanOrder
+from agent.core.outcome import Outcome
+from agent.core.phase import Phase
+from agent.core.plan import Plan
+from agent.core.record import RECORD, TraceRecord
+from agent.core.value import JsonValue, Value
+from agent.core.world import Fact, World
+from agent.ports import Attempt
+
+V = TypeVar("V", bound=Value)
+
+
+def take_goal(old: Goal, new: object) -> Goal:
+    """A goal that differs is a new revision: intent changes come in here, from whichever side."""
+    stated = Goal.model_validate(new)
+    if stated.revision > old.revision or old == Goal():
+        return stated
+    return revised(old, stated)
+
+
+def take_world(old: World, new: object) -> World:
+    """The runtime's world, or a person's edit of it."""
+    return World.model_validate(new) if new is not None else old
+
+
+def take_plan(old: Plan, new: object) -> Plan:
+    """The runtime's plan, or a person's edit of it."""
+    return Plan.model_validate(new) if new is not None else old
+
+
+def take_ledger(old: Ledger, new: object) -> Ledger:
+    """What is spent; editing it is how a person grants more."""
+    return Ledger.model_validate(new) if new is not None else old
+
+
+def append_records(old: Sequence[TraceRecord], new: Sequence[Any]) -> list[TraceRecord]:
+    """Records are only ever added."""
+    return [*old, *(RECORD.validate_python(each) for batch in new for each in batch)]
+
+
+class RunState(TypedDict):
+    """All channels. Derived facts (ready, blocked, progress) are computed, never stored."""
+
+    goal: Annotated[Goal, take_goal]
+    """Goal layer. Written by the caller, and by the planner when it completes a free-text goal."""
+    facts: dict[str, JsonValue]
+    """World layer, input: facts stated by the caller; intake takes them into the world."""
+    world: Annotated[World, take_world]
+    """World layer. Written by the verifier alone, and by marks."""
+    plan: Annotated[Plan, take_plan]
+    """Plan layer: disposable. Revision 0 is no plan."""
+    phase: Phase
+    """Where the run goes next; written by every node, read by the router and by nothing else."""
+    move: Move | None
+    """The dispatcher's decision, which the next node carries out."""
+    order: PlanOrder | None
+    """A replan that was ordered and not yet drawn."""
+    attempts: tuple[Attempt, ...]
+    """Finished attempts on their way from the executor to the verifier."""
+    failures: tuple[Failure, ...]
+    """Failures on their way to the classifier."""
+    recoveries: tuple[Recovery, ...]
+    """Classified failures with their rungs, on their way to the repairer."""
+    unresolved: tuple[Recovery, ...]
+    """Failures with no rung left; a person is asked when nothing else can be done."""
+    ledger: Annotated[Ledger, take_ledger]
+    """What is spent; survives a resume."""
+    outcome: Outcome | None
+    """How the run ended; None while it goes on."""
+    trace: Annotated[list[TraceRecord], DeltaChannel(append_records)]
+    """Why everything happened."""
+    messages: Annotated[list[AnyMessage], add_messages]
+    """Chat mode: a human message states the goal, the report comes back."""
+
+
+class RunInput(TypedDict):
+    """What a caller gives: a goal (object, mapping or text) or a chat message; facts are optional."""
+
+    goal: NotRequired[Annotated[Goal, take_goal]]
+    facts: NotRequired[dict[str, JsonValue]]
+    messages: NotRequired[Annotated[list[AnyMessage], add_messages]]
+
+
+class RunUpdate(TypedDict, total=False):
+    """What a node may return. LangGraph drops unknown keys without a word, so the type checker must not."""
+
+    goal: Goal
+    world: World
+    plan: Plan
+    phase: Phase
+    move: Move | None
+    order: PlanOrder | None
+    attempts: tuple[Attempt, ...]
+    failures: tuple[Failure, ...]
+    recoveries: tuple[Recovery, ...]
+    unresolved: tuple[Recovery, ...]
+    ledger: Ledger
+    outcome: Outcome | None
+    trace: Sequence[TraceRecord]
+    messages: Sequence[AnyMessage]
+
+
+def with_facts(world: World, facts: dict[str, JsonValue]) -> World:
+    """Take stated facts into the world; a changed one gets a new version."""
+    taken = dict(world.facts)
+    for name, value in facts.items():
+        old = taken.get(name)
+        if old is None or old.value != value:
+            taken[name] = Fact(name=name, value=value, version=old.version + 1 if old else 1)
+    return world.model_copy(update={"facts": taken, "version": world.version + 1}) if taken != world.facts else world

@@ -1,0 +1,189 @@
+"""Verifier: only here does a step become done and an artifact enter the world. Looks again at what may be stale."""
+
+import asyncio
+from collections.abc import Iterable
+
+from langchain_core.runnables import RunnableConfig
+
+from agent.core.failure import ErrorFacts, Failure, Trigger
+from agent.core.invalidation import follow, settle
+from agent.core.limits import Ledger
+from agent.core.move import Look
+from agent.core.phase import Phase
+from agent.core.plan import Plan, Step, StepStatus
+from agent.core.predicate import Verdict
+from agent.core.record import Committed, Judged, TraceRecord
+from agent.core.reference import UnresolvedReference, resolve
+from agent.core.repair import forget
+from agent.core.value import ArtifactName, JsonValue, abridged, digest
+from agent.core.verification import products_of
+from agent.core.world import Artifact, Assumption, Verification, World, commit, seen
+from agent.nodes.bodies import Bodies
+from agent.nodes.state import RunState, RunUpdate
+from agent.ports import Attempt, Clock, Observation, Prober
+
+
+class Verifier:
+    """Turns finished attempts into artifacts or failures, and observations into marks."""
+
+    def __init__(self, prober: Prober, bodies: Bodies, clock: Clock) -> None:
+        """Args: what can look at an artifact again; artifact bodies; the time."""
+        self._prober = prober
+        self._bodies = bodies
+        self._clock = clock
+
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+        """Verify what the executor brought, or carry out a look."""
+        move = state["move"]
+        if isinstance(move, Look) and not state["attempts"]:
+            return await self._look(state, move.names)
+        return await self._verify(state)
+
+    async def _verify(self, state: RunState) -> RunUpdate:
+        world, plan, ledger = state["world"].ticked(), state["plan"], state["ledger"]
+        failures: list[Failure] = []
+        trace: list[TraceRecord] = []
+        for attempt in state["attempts"]:
+            step = plan.step(attempt.step)
+            trace.append(self._judged(attempt, ledger))
+            if _verified(attempt):
+                before = world
+                world, plan = await self._commit(world, plan, step, attempt)
+                trace += self._committed(step, before, world, ledger)
+                ledger = _progressed(ledger, plan, step, before, world)
+            else:
+                failures.append(_failure(step, attempt))
+                ledger = ledger.add(barren=1)
+        return {
+            "world": world,
+            "plan": plan,
+            "ledger": ledger,
+            "attempts": (),
+            "failures": tuple(failures),
+            "phase": Phase.CLASSIFIER if failures else Phase.DISPATCHER,
+            "trace": trace,
+        }
+
+    async def _commit(self, world: World, plan: Plan, step: Step, attempt: Attempt) -> tuple[World, Plan]:
+        value = await self._bodies.load(attempt.result.value, attempt.result.stored)
+        products = products_of(step, value) or {}
+        for name, body in products.items():
+            world = commit(world, await self._artifact(step, attempt, name, body))
+        if step.live:
+            plan = plan.with_steps(step.as_(StepStatus.DONE).model_copy(update={"delay": 0.0}))
+        world = settle(world)
+        return world, follow(world, plan)
+
+    async def _artifact(self, step: Step, attempt: Attempt, name: ArtifactName, body: JsonValue) -> Artifact:
+        made = await self._bodies.artifact(name, body, step.id, Verification(by=attempt.result.by), attempt.inputs)
+        assumptions = tuple(Assumption(predicate=each, reads=attempt.inputs) for each in step.preconditions)
+        return made.model_copy(update={"assumptions": assumptions, "seen": attempt.result.seen})
+
+    async def _look(self, state: RunState, names: Iterable[ArtifactName]) -> RunUpdate:
+        """Ask the probes; an artifact that is not what it was becomes a failure to be recovered."""
+        world, plan = state["world"], state["plan"]
+        looked = tuple(names)
+        found = await asyncio.gather(*(self._observe(world, plan, name) for name in looked))
+        failures = []
+        for name, observation in zip(looked, found, strict=True):
+            problem = _problem(world.artifacts[name], observation)
+            if problem:
+                failures.append(_stale(plan, name, problem))
+            else:
+                world = seen(world, name)
+        return {
+            "world": world,
+            "failures": tuple(failures),
+            "phase": Phase.CLASSIFIER if failures else Phase.DISPATCHER,
+        }
+
+    async def _observe(self, world: World, plan: Plan, name: ArtifactName) -> Observation | None:
+        step = plan.producer(name)
+        if step is None or step.call is None:
+            return None
+        try:
+            view = await self._bodies.view(world, step.reads())
+            args = {key: resolve(each, view) for key, each in step.call.args.items()}
+        except UnresolvedReference:
+            return None
+        return await self._prober.look(step.call.tool, args)
+
+    def _judged(self, attempt: Attempt, ledger: Ledger) -> Judged:
+        result = attempt.result
+        return Judged(
+            at=self._clock.now(), run=ledger.run, step=attempt.step, judgements=result.judgements, by=result.by
+        )
+
+    def _committed(self, step: Step, before: World, after: World, ledger: Ledger) -> list[TraceRecord]:
+        at = self._clock.now()
+        return [
+            Committed(
+                at=at,
+                run=ledger.run,
+                step=step.id,
+                name=name,
+                version=after.artifacts[name].version,
+                digest=after.artifacts[name].digest,
+                unchanged=_same(before, after, name),
+            )
+            for name in step.produces
+        ]
+
+
+def _verified(attempt: Attempt) -> bool:
+    """Fails closed: no error, at least one judgement, and every one verified."""
+    judgements = attempt.result.judgements
+    return (
+        attempt.result.error is None
+        and bool(judgements)
+        and all(each.verdict is Verdict.VERIFIED for each in judgements)
+    )
+
+
+def _failure(step: Step, attempt: Attempt) -> Failure:
+    return Failure(
+        trigger=Trigger.TASK_FAILURE,
+        step=step.id,
+        key=step.key,
+        tool=step.call.tool if step.call else "",
+        args={name: abridged(each) for name, each in attempt.args.items()},
+        error=attempt.result.error or ErrorFacts(kind="verdict", message="nothing was verified"),
+        predicate=attempt.result.predicate,
+        reads=tuple(sorted(attempt.inputs)),
+        inputs=attempt.inputs,
+    )
+
+
+def _stale(plan: Plan, name: ArtifactName, problem: str) -> Failure:
+    maker = plan.producer(name)
+    return Failure(
+        trigger=Trigger.PRECONDITION_VIOLATION,
+        key=maker.key if maker else name,
+        tool=maker.call.tool if maker and maker.call else "",
+        reads=(name,),
+        error=ErrorFacts(kind="stale", message=f"{name} {problem} since it was verified"),
+    )
+
+
+def _problem(artifact: Artifact, observation: Observation | None) -> str:
+    """Why an artifact is not to be trusted any more; empty when it is as it was."""
+    if observation is None:
+        return ""
+    if observation.error is not None:
+        return f"could not be observed ({observation.error.message})"
+    if observation.value is None:
+        return "is gone"
+    return "" if digest(observation.value) == artifact.seen else "changed"
+
+
+def _progressed(ledger: Ledger, plan: Plan, step: Step, before: World, after: World) -> Ledger:
+    """Progress is a newly verified artifact and nothing else: the same content again is none."""
+    fresh = [name for name in step.produces if not _same(before, after, name)]
+    if not fresh:
+        return ledger
+    return forget(ledger, plan, fresh).add(verified=len(fresh)).model_copy(update={"barren": 0})
+
+
+def _same(before: World, after: World, name: ArtifactName) -> bool:
+    old = before.artifacts.get(name)
+    return old is not None and old.digest == after.artifacts[name].digest

@@ -1,0 +1,211 @@
+"""One attempt of a step. Every mutating call is bracketed by the effect journal, and an outcome that is not
+known is reconciled by looking at the world, never by blindly repeating the call (invariant 2)."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol
+
+from agent.core.classification import classify
+from agent.core.contract import EffectClass
+from agent.core.failure import Effect, ErrorFacts, Failure, Trigger
+from agent.core.predicate import Judgement, Verdict, worst
+from agent.core.value import JsonValue, digest
+from agent.core.verification import judge_effects
+from agent.ports import Observation, Result, Task
+from agent.store.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
+from agent.tools.calling import Caller
+from agent.tools.registry import Registry
+
+ToolCall = Callable[[str, dict[str, JsonValue]], Awaitable[JsonValue | ErrorFacts]]
+
+How = Literal["called", "recorded", "adopted", "turns"]
+
+
+class ReactLoop(Protocol):
+    """The inner loop: a model works on one step with the step's tools only."""
+
+    async def run(self, task: Task, call: ToolCall) -> Result: ...
+
+
+class ToolRunner:
+    """Carries out attempts: direct calls itself, instructions through the inner loop."""
+
+    def __init__(self, registry: Registry, caller: Caller, journal: EffectJournal, react: ReactLoop | None) -> None:
+        """Args: tools; how to call them; where effects are journalled; the inner loop, if a model is there."""
+        self._registry = registry
+        self._caller = caller
+        self._journal = journal
+        self._react = react
+
+    async def run(self, task: Task) -> Result:
+        """Try the step once. Never throws; a failure is in `Result.error`."""
+        if task.step.call is None:
+            return await self._turns(task)
+        if task.step.effect is EffectClass.READ_ONLY:
+            return await self._read(task)
+        return await self._mutate(task)
+
+    async def _turns(self, task: Task) -> Result:
+        if self._react is None:
+            return _failed(ErrorFacts(kind="need", message="the step is an instruction, and no model is configured"))
+
+        async def call(tool: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+            contract = self._registry.contracts.get(tool)
+            if contract is None or contract.effect is EffectClass.READ_ONLY:
+                return await self._caller.call(tool, args)
+            return await self._once(task, tool, args, contract.idempotent)
+
+        result = await self._react.run(task, call)
+        return result if result.error else _judged(task, result.value, result.value, result, ("result",))
+
+    async def _once(
+        self, task: Task, tool: str, args: dict[str, JsonValue], idempotent: bool
+    ) -> JsonValue | ErrorFacts:
+        """A mutating call of the inner loop: its effects are the step's, so only the journal stands guard."""
+        identity = _identity(task, tool, args)
+        begun = await self._journal.begin(identity, task.step.id)
+        if isinstance(begun, Done):
+            return begun.result
+        if isinstance(begun, Open) and not idempotent:
+            return _lost(tool, begun, None)
+        returned = await self._caller.call(tool, args)
+        if not isinstance(returned, ErrorFacts):
+            await self._journal.done(identity, returned)
+        elif _effect_after(returned, task, tool) is Effect.ABSENT:
+            await self._journal.absent(identity, begun.attempts)
+        return returned
+
+    async def _read(self, task: Task) -> Result:
+        # looked at before it is read: a change between the two then shows as stale, never as fresh
+        seen = await self._look(task)
+        returned = await self._caller.call(_tool(task), task.args)
+        if isinstance(returned, ErrorFacts):
+            return _failed(returned)
+        observed = digest(seen.value) if seen is not None and seen.error is None else None
+        return _judged(task, returned, returned, Result(tool_calls=1, seen=observed), ("result",))
+
+    async def _mutate(self, task: Task) -> Result:
+        if task.look_first and (adopted := await self._standing(task)) is not None:
+            await self._journal.begin(_identity(task, _tool(task), task.args), task.step.id)
+            return await self._adopt(task, adopted)
+        return await self._bracketed(task)
+
+    async def _bracketed(self, task: Task) -> Result:
+        """Call a mutating tool at most once for its identity."""
+        begun = await self._journal.begin(_identity(task, _tool(task), task.args), task.step.id)
+        if isinstance(begun, Fresh):
+            return await self._call(task, begun.attempts)
+        if isinstance(begun, Done):
+            return await self._recorded(task, begun)
+        return await self._reconcile(task, begun)
+
+    async def _recorded(self, task: Task, begun: Done) -> Result:
+        """The journal has the outcome; it counts unless the world is seen to have lost the effect."""
+        seen = await self._look(task)
+        if seen is not None and seen.error is None and seen.value is None:
+            again = task.step.model_copy(update={"repetition": task.step.repetition + 1})
+            return await self._bracketed(task.model_copy(update={"step": again}))
+        return _checked(task, begun.result, seen, "recorded")
+
+    async def _reconcile(self, task: Task, begun: Open) -> Result:
+        """An intent without an outcome: look for the effect; absent means the call may be made."""
+        seen = await self._look(task)
+        if seen is not None and seen.error is None and seen.value is None:
+            await self._journal.absent(_identity(task, _tool(task), task.args), begun.attempts)
+            return await self._bracketed(task)
+        if (adopted := _standing(task, seen)) is not None:
+            return await self._adopt(task, adopted)
+        if task.step.idempotent:
+            return await self._call(task, begun.attempts)
+        return _failed(_lost(_tool(task), begun, seen))
+
+    async def _call(self, task: Task, attempts: int) -> Result:
+        identity = _identity(task, _tool(task), task.args)
+        returned = await self._caller.call(_tool(task), task.args)
+        if isinstance(returned, ErrorFacts):
+            return await self._failed_call(task, returned, attempts)
+        await self._journal.done(identity, returned)
+        result = _checked(task, returned, await self._look(task), "called")
+        if result.error and result.error.kind == "verdict" and task.step.idempotent:
+            # it did something, but not what was promised; harmless to do again, so it may be
+            await self._journal.absent(identity, attempts)
+        return result
+
+    async def _failed_call(self, task: Task, error: ErrorFacts, attempts: int) -> Result:
+        if _effect_after(error, task, _tool(task)) is Effect.ABSENT:
+            await self._journal.absent(_identity(task, _tool(task), task.args), attempts)
+        elif (adopted := await self._standing(task)) is not None:
+            # the answer was lost, or said "already done"; the effect is there for all to see
+            return await self._adopt(task, adopted)
+        return _failed(error)
+
+    async def _adopt(self, task: Task, adopted: Result) -> Result:
+        await self._journal.adopted(_identity(task, _tool(task), task.args), adopted.value)
+        return adopted
+
+    async def _standing(self, task: Task) -> Result | None:
+        return _standing(task, await self._look(task)) if task.step.effects else None
+
+    async def _look(self, task: Task) -> Observation | None:
+        return await self._caller.look(_tool(task), task.args)
+
+
+def _standing(task: Task, seen: Observation | None) -> Result | None:
+    """The artifact as it stands in the world, if it is there and the step's effects hold for it."""
+    if seen is None or seen.error is not None or seen.value is None or not task.step.effects:
+        return None
+    result = _checked(task, seen.value, seen, "adopted")
+    return None if result.error else result.model_copy(update={"tool_calls": 0})
+
+
+def _checked(task: Task, returned: JsonValue, seen: Observation | None, how: How) -> Result:
+    """Judge a write by what its probe sees, or, without a probe, by what it answered."""
+    calls = 1 if how == "called" else 0
+    base = Result(how=how, tool_calls=calls, seen=digest(seen.value) if seen and not seen.error else None)
+    if seen is None:
+        return _judged(task, returned, returned, base, ("result",))
+    if seen.error is not None:
+        return base.model_copy(update={"error": seen.error})
+    if seen.value is None:
+        missing = ErrorFacts(kind="absent", message=f"{_tool(task)} reported success, but its probe sees nothing")
+        return base.model_copy(update={"error": missing})
+    return _judged(task, seen.value, returned, base, ("probe",))
+
+
+def _judged(task: Task, value: JsonValue, returned: JsonValue, base: Result, by: tuple[str, ...]) -> Result:
+    judgements = judge_effects(task.step, task.args, task.inputs, task.facts, value, returned)
+    bad = worst(judgements)
+    rests_on = (*by, "predicate") if task.step.effects else by
+    result = base.model_copy(update={"value": value, "judgements": judgements, "by": rests_on})
+    return result if bad is None else result.model_copy(update={"error": _refuted(bad), "predicate": bad.predicate})
+
+
+def _refuted(bad: Judgement) -> ErrorFacts:
+    said = "does not hold" if bad.verdict is Verdict.REFUTED else "cannot be verified"
+    return ErrorFacts(kind="verdict", message=f"the expected effect {said}: {bad.predicate} ({bad.reason})")
+
+
+def _identity(task: Task, tool: str, args: dict[str, JsonValue]) -> EffectIdentity:
+    """Tool, canonical arguments and repetition, scoped to the thread: no step id, no plan revision."""
+    return EffectIdentity(thread=task.thread, tool=tool, args_digest=digest(args), repetition=task.step.repetition)
+
+
+def _effect_after(error: ErrorFacts, task: Task, tool: str) -> Effect:
+    failure = Failure(trigger=Trigger.TASK_FAILURE, tool=tool, error=error, reads=tuple(sorted(task.inputs)))
+    known = classify(failure, mutating=True, view=task.inputs)
+    return known.effect if known else Effect.UNKNOWN
+
+
+def _lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
+    why = "nothing can observe its effect"
+    if seen is not None:
+        why = f"its probe failed: {seen.error.message}" if seen.error else "what is there is not what was expected"
+    return ErrorFacts(kind="lost", message=f"{tool} was begun in step {begun.step} and its outcome is unknown: {why}")
+
+
+def _tool(task: Task) -> str:
+    assert task.step.call is not None
+    return task.step.call.tool
+
+
+def _failed(error: ErrorFacts) -> Result:
+    return Result(error=error, tool_calls=1)

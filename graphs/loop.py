@@ -1,0 +1,108 @@
+"""The loop as a LangGraph graph: nodes and edges are read from the phase table, routing from explicit state.
+
+One asynchronous definition of every node serves `ainvoke` as it is, and `invoke` through an event loop in a
+thread of its own that lives as long as the call.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+
+from agent.core.goal import Goal
+from agent.core.phase import LEGAL, START, Phase
+from agent.nodes.scope import KEY, Portal, RunScope
+from agent.nodes.state import RunInput, RunState, RunUpdate
+
+PhaseNode = Callable[[RunState, RunnableConfig], Awaitable[RunUpdate]]
+
+PORTAL = "__run_portal"
+"""Where the event loop of a synchronous call rides in `config["configurable"]`."""
+
+RECURSION_LIMIT = 1_000_000
+"""LangGraph's own limit ends a run by an exception; ours are `Limits`, which end it through the finisher."""
+
+
+class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
+    """The compiled loop. Each call has a scope for the steps in flight, closed when the call ends."""
+
+    change_goal: Callable[[str, Goal], None]
+    """Leave a changed goal for a run that is going on: `graph.change_goal(thread_id, goal)`."""
+    grace: float = 30.0
+    """Seconds that a write in flight may take to finish when a call is cancelled."""
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]  # noqa: A002 - LangGraph's name
+        """Run synchronously; `invoke` comes through here as well."""
+        scope, portal = RunScope(), Portal()
+        try:
+            yield from super().stream(input, _scoped(config, scope, portal), **_durable(kwargs))
+        finally:
+            portal.call(scope.close(self.grace))
+            portal.close()
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]  # noqa: A002 - LangGraph's name
+        """Run asynchronously; `ainvoke` comes through here as well."""
+        scope = RunScope()
+        try:
+            async for part in super().astream(input, _scoped(config, scope, None), **_durable(kwargs)):
+                yield part
+        finally:
+            await scope.close(self.grace)
+
+    def copy(self, update: dict[str, Any] | None = None) -> "LoopGraph":
+        """A copy under another configuration, as servers make one for each run."""
+        extras = {name: self.__dict__[name] for name in ("change_goal", "grace") if name in self.__dict__}
+        attrs = {name: each for name, each in self.__dict__.items() if name not in {*extras, "__orig_class__"}}
+        copied = type(self)(**{**attrs, **(update or {})})
+        copied.__dict__.update(extras)
+        return copied
+
+
+def draw(
+    nodes: Mapping[Phase, PhaseNode],
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    store: BaseStore | None = None,
+    name: str = "kintsugi",
+) -> LoopGraph:
+    """Compile the loop from the phase table and one node for each phase."""
+    builder = StateGraph(RunState, input_schema=RunInput, output_schema=RunState)
+    for phase, node in nodes.items():
+        builder.add_node(phase.value, _runnable(node, phase))
+        targets = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
+        builder.add_conditional_edges(phase.value, _route, targets)
+    builder.set_entry_point(START.value)
+    compiled = builder.compile(checkpointer=checkpointer, store=store, name=name)
+    attrs = {key: each for key, each in compiled.__dict__.items() if key != "__orig_class__"}
+    return LoopGraph(**attrs)
+
+
+def _route(state: RunState) -> str:
+    return str(state["phase"])
+
+
+def _runnable(node: PhaseNode, phase: Phase) -> RunnableLambda[RunState, RunUpdate]:
+    def blocking(state: RunState, config: RunnableConfig) -> RunUpdate:
+        portal = config["configurable"][PORTAL]
+        return cast(RunUpdate, portal.call(node(state, config)))
+
+    async def native(state: RunState, config: RunnableConfig) -> RunUpdate:
+        return await node(state, config)
+
+    return RunnableLambda(blocking, native, name=phase.value)
+
+
+def _scoped(config: RunnableConfig | None, scope: RunScope, portal: Portal | None) -> RunnableConfig:
+    """The caller's config with the scope in it; LangGraph's own recursion limit is put out of the way."""
+    given: RunnableConfig = {**(config or {})}
+    given.setdefault("recursion_limit", RECURSION_LIMIT)
+    given["configurable"] = {**given.get("configurable", {}), KEY: scope, PORTAL: portal}
+    return given
+
+
+def _durable(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Finished work is in the checkpoint before anything else happens, unless the caller decides otherwise."""
+    return {**kwargs, "durability": kwargs.get("durability") or "sync"}
