@@ -4,7 +4,7 @@ One asynchronous definition of every node serves `ainvoke` as it is, and `invoke
 thread of its own that lives as long as the call.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -35,7 +35,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
     grace: float = 30.0
     """Seconds that a write in flight may take to finish when a call is cancelled."""
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]  # noqa: A002 - LangGraph's name
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002 - LangGraph's name
         """Run synchronously; `invoke` comes through here as well."""
         scope, portal = RunScope(), Portal()
         try:
@@ -44,7 +44,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
             portal.call(scope.close(self.grace))
             portal.close()
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]  # noqa: A002 - LangGraph's name
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002 - LangGraph's name
         """Run asynchronously; `ainvoke` comes through here as well."""
         scope = RunScope()
         try:
@@ -55,10 +55,10 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
 
     def copy(self, update: dict[str, Any] | None = None) -> "LoopGraph":
         """A copy under another configuration, as servers make one for each run."""
-        extras = {name: self.__dict__[name] for name in ("change_goal", "grace") if name in self.__dict__}
-        attrs = {name: each for name, each in self.__dict__.items() if name not in {*extras, "__orig_class__"}}
-        copied = type(self)(**{**attrs, **(update or {})})
-        copied.__dict__.update(extras)
+        ours: dict[str, Any] = {name: self.__dict__[name] for name in ("change_goal", "grace") if name in self.__dict__}
+        theirs = {name: each for name, each in self.__dict__.items() if name not in {*ours, "__orig_class__"}}
+        copied = type(self)(**{**theirs, **(update or {})})
+        copied.__dict__.update(ours)
         return copied
 
 
@@ -72,7 +72,7 @@ def draw(
     builder = StateGraph(RunState, input_schema=RunInput, output_schema=RunState)
     for phase, node in nodes.items():
         builder.add_node(phase.value, _runnable(node, phase))
-        targets = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
+        targets: dict[Hashable, str] = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
         builder.add_conditional_edges(phase.value, _route, targets)
     builder.set_entry_point(START.value)
     compiled = builder.compile(checkpointer=checkpointer, store=store, name=name)
