@@ -1,0 +1,122 @@
+"""Which chat model do the settings name? The only file that knows a provider's client.
+
+The client retries nothing: the ladder is the only retry. What OpenAI-compatible servers answer in their own
+way (thoughts in `reasoning_content`, tool arguments as an object) is brought into one form here.
+"""
+
+import ipaddress
+import json
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from agent.settings import Settings
+
+TIMEOUT = 300.0
+"""Seconds one model call may take; a small model on a busy machine needs minutes."""
+NO_KEY = (
+    "the model {model!r} needs a key: set OPENAI_API_KEY or KINTSUGI_API_KEY. "
+    "Goals that state `wants` and `criteria` are planned over tool contracts and need no model and no key"
+)
+
+
+def chat_model(settings: Settings) -> BaseChatModel | None:
+    """The model the settings name; None when they name none.
+
+    Raises:
+        ValueError: when the key is missing, or the name is of another provider.
+    """
+    if settings.model is None:
+        return None
+    base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
+    return CompatibleChat(
+        model_name=_bare(settings.model, base_url),
+        openai_api_base=base_url,
+        openai_api_key=_key(settings, base_url),
+        request_timeout=TIMEOUT,
+        max_retries=0,
+        max_tokens=settings.max_tokens,
+        # only OpenAI itself has the other API; its clients choose it by the model's name
+        use_responses_api=False if base_url else None,
+    )
+
+
+class CompatibleChat(ChatOpenAI):
+    """`ChatOpenAI` for every server that speaks its protocol, also for those that speak it loosely."""
+
+    def _get_request_payload(
+        self, input_: Any, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
+        if self.openai_api_base and "max_completion_tokens" in payload:
+            payload["max_tokens"] = payload.pop("max_completion_tokens")  # the name that other servers know
+        return payload
+
+    def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
+        raw = response if isinstance(response, dict) else response.model_dump(warnings=False)
+        messages = [each.get("message") or {} for each in raw.get("choices") or ()]
+        for each in messages:
+            _spell_arguments(each)
+        result = super()._create_chat_result(raw, generation_info)
+        for generation, each in zip(result.generations, messages, strict=False):
+            generation.message.additional_kwargs |= _thoughts(each)
+        return result
+
+    def _convert_chunk_to_generation_chunk(
+        self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
+    ) -> ChatGenerationChunk | None:
+        choices = chunk.get("choices") or ()
+        delta = (choices[0].get("delta") or {}) if choices else {}
+        _spell_arguments(delta)
+        made = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
+        if made is not None:
+            made.message.additional_kwargs |= _thoughts(delta)
+        return made
+
+
+def _spell_arguments(message: dict[str, Any]) -> None:
+    """Arguments sent as an object become the text that the protocol asks for."""
+    for each in message.get("tool_calls") or ():
+        function = each.get("function") or {}
+        if isinstance(function.get("arguments"), dict | list):
+            function["arguments"] = json.dumps(function["arguments"])
+
+
+def _thoughts(message: dict[str, Any]) -> dict[str, str]:
+    said = message.get("reasoning_content") or message.get("reasoning")
+    return {"reasoning_content": said} if isinstance(said, str) else {}
+
+
+def _bare(name: str, base_url: str | None) -> str:
+    """The name as the server knows it: `openai:gpt-5` is `gpt-5`; a local `qwen:7b` stays as it is."""
+    provider, colon, bare = name.partition(":")
+    if provider == "openai" and colon:
+        return bare
+    if colon and not base_url and provider != "ft":
+        raise ValueError(
+            f"model {name!r} names the provider {provider!r}; by name only openai: is known. Set "
+            f"KINTSUGI_BASE_URL for an OpenAI-compatible server, or pass a LangChain chat model in Python"
+        )
+    return name
+
+
+def _key(settings: Settings, base_url: str | None) -> SecretStr:
+    found = settings.api_key or SecretStr(os.environ.get("OPENAI_API_KEY", ""))
+    if found.get_secret_value():
+        return found
+    if base_url and _is_local(base_url):
+        return SecretStr("none")  # the client insists on one; a server on this network does not
+    raise ValueError(NO_KEY.format(model=settings.model))
+
+
+def _is_local(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".localhost", ".internal"))

@@ -1,0 +1,134 @@
+"""What does a drafted plan mean in core values? Names come from the model, what is trusted from contracts.
+
+A tool whose contract names its product makes that artifact and no other. Arguments the contract binds may be
+left out. Predicates are carried over unchecked: the plan check reports those that do not compile.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from agent.core.chaining import Maker, expand, fill
+from agent.core.contract import Contracts, EffectClass, ToolContract
+from agent.core.goal import Criterion
+from agent.core.plan import Call, Step, StepId
+from agent.core.predicate import PredicateError, checked, reads
+from agent.core.reference import referenced
+from agent.core.value import ArtifactName, JsonValue
+from agent.models.drafts import DraftedCriterion, DraftedPlan, DraftedStep
+
+
+class Converted(NamedTuple):
+    """A drafted plan as core values, and what could not be converted, one sentence each."""
+
+    steps: tuple[Step, ...]
+    criteria: tuple[Criterion, ...]
+    faults: tuple[str, ...]
+
+
+def converted(
+    plan: DraftedPlan, contracts: Contracts, written: frozenset[str], present: Iterable[ArtifactName]
+) -> Converted:
+    """The plan in core values.
+
+    Args:
+        plan: as the model filled it.
+        contracts: what all tools promise.
+        written: tools whose contract somebody wrote; the rest is known by schema only.
+        present: artifacts that hold; families are spelled out over them.
+    """
+    drawn = tuple(_step(each, contracts, written) for each in plan.steps)
+    names = (*present, *(name for each in drawn for name in each.produces))
+    steps = tuple(each.model_copy(update={"needs": expand(each.needs, names)}) for each in drawn)
+    faults = [fault for each in plan.steps for fault in _other_products(each, contracts, written)]
+    judged = [_criterion(f"c{index}", each) for index, each in enumerate(plan.criteria, 1)]
+    criteria = tuple(each for each in judged if isinstance(each, Criterion))
+    return Converted(steps, criteria, (*faults, *(each for each in judged if isinstance(each, str))))
+
+
+def promised(contract: ToolContract, written: frozenset[str]) -> bool:
+    """Whether the contract decides what the tool's artifact is called.
+
+    The tool's own name is only a default, which a plan that uses the tool twice has to change.
+    """
+    default = contract.produces == (re.sub(r"\W", "_", contract.tool),)
+    judged = {name for each in (*contract.requires, *contract.ensures) for name in reads(each)}
+    return contract.tool in written and (not default or bool(judged & set(contract.produces)))
+
+
+def bound(contract: ToolContract, written: frozenset[str]) -> frozenset[str]:
+    """Arguments that the contract gives; the model need not."""
+    return frozenset(fill(contract, {}).args) if contract.tool in written else frozenset()
+
+
+def _step(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> Step:
+    return _call(drafted, contracts, written) if drafted.tool else _instruction(drafted, contracts)
+
+
+def _call(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> Step:
+    contract = contracts.get(drafted.tool, ToolContract(tool=drafted.tool))
+    maker, known = _maker(drafted, contract), contract.tool in written
+    args = {**(maker.args if known else {}), **drafted.args}
+    return Step(
+        id=StepId(drafted.id.strip()),
+        intent=drafted.intent,
+        call=Call(tool=drafted.tool, args=args),
+        tools=(drafted.tool,),
+        needs=_united(_still_needed(maker, args) if known else (), drafted.needs, referenced(args)),
+        produces=maker.produces if promised(contract, written) else drafted.produces or contract.produces,
+        after=tuple(StepId(each.strip()) for each in drafted.after),
+        preconditions=contract.requires if known else (),
+        effect=contract.effect,
+        idempotent=contract.idempotent,
+    ).model_copy(update={"effects": (*(contract.ensures if known else ()), *drafted.effects)})
+
+
+def _instruction(drafted: DraftedStep, contracts: Contracts) -> Step:
+    used = [contracts.get(each, ToolContract(tool=each)) for each in drafted.tools]
+    reading = all(each.effect is EffectClass.READ_ONLY for each in used)
+    return Step(
+        id=StepId(drafted.id.strip()),
+        intent=drafted.intent,
+        instruction=drafted.instruction,
+        tools=drafted.tools,
+        needs=drafted.needs,
+        produces=drafted.produces,
+        after=tuple(StepId(each.strip()) for each in drafted.after),
+        effect=EffectClass.READ_ONLY if reading else EffectClass.MUTATING,
+        idempotent=all(each.idempotent for each in used),
+    ).model_copy(update={"effects": drafted.effects})
+
+
+def _maker(drafted: DraftedStep, contract: ToolContract) -> Maker:
+    return fill(contract, {name: drafted.args[name] for name in contract.each if name in drafted.args})
+
+
+def _still_needed(maker: Maker, args: Mapping[str, JsonValue]) -> tuple[ArtifactName, ...]:
+    """The contract's needs, less those that only an argument carried which the model gave itself."""
+    replaced = {name: each for name, each in maker.args.items() if args[name] != each}
+    gone = referenced(replaced) - referenced(
+        {name: maker.args[name] for name in maker.args if name not in replaced}
+    )
+    return tuple(each for each in maker.contract.needs if each not in gone)
+
+
+def _other_products(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> list[str]:
+    contract = contracts.get(drafted.tool)
+    if contract is None or not drafted.produces or not promised(contract, written):
+        return []
+    made = _maker(drafted, contract).produces
+    if set(made) == set(drafted.produces):
+        return []
+    return [f"step {drafted.id!r}: the tool {drafted.tool!r} produces {', '.join(made)}; use that name"]
+
+
+def _criterion(criterion_id: str, drafted: DraftedCriterion) -> Criterion | str:
+    try:
+        checked(drafted.predicate)
+    except PredicateError as error:
+        return f"criterion {drafted.text!r}: {error}"
+    return Criterion(id=criterion_id, text=drafted.text or drafted.predicate, predicate=drafted.predicate)
+
+
+def _united(*groups: Iterable[ArtifactName]) -> tuple[ArtifactName, ...]:
+    return tuple(dict.fromkeys(name for group in groups for name in sorted(group)))

@@ -1,0 +1,83 @@
+"""What does a model fill? Small forms. Nothing here is believed before it is checked against the registry.
+
+Effect class, idempotency and the tools' own conditions are not asked for: they come from the contracts.
+"""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from agent.core.failure import Scope
+from agent.core.value import JsonValue, words
+
+
+def _text(value: object) -> object:
+    """A list number that a model gave for an id."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _many(value: object) -> object:
+    """A single item, or null, where a list is meant."""
+    return () if value is None else words(value) if isinstance(value, str) else value
+
+
+def _sources(value: object) -> object:
+    return () if value is None else (value,) if isinstance(value, str) else value
+
+
+Id = Annotated[str, BeforeValidator(_text)]
+Ids = Annotated[tuple[Id, ...], BeforeValidator(_many)]
+Listed = Annotated[tuple[str, ...], BeforeValidator(_many)]
+Sources = Annotated[tuple[str, ...], BeforeValidator(_sources)]
+Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+Arguments = Annotated[dict[str, JsonValue], BeforeValidator(lambda value: {} if value is None else value)]
+
+
+class Draft(BaseModel):
+    """Base of the forms: what a model adds beyond the fields is left out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class DraftedStep(Draft):
+    """One step: a tool with arguments, or an instruction with the tools to carry it out."""
+
+    id: Id
+    intent: str
+    tool: Text = ""
+    args: Arguments = Field(default_factory=dict)
+    instruction: Text = ""
+    tools: Listed = ()
+    needs: Listed = ()
+    produces: Listed = ()
+    effects: Sources = ()
+    after: Ids = ()
+
+
+class DraftedCriterion(Draft):
+    """One thing that must hold at the end."""
+
+    text: Text = ""
+    predicate: str
+
+
+class DraftedPlan(Draft):
+    """A plan; `wants` and `criteria` say what a goal that was only text means."""
+
+    steps: tuple[DraftedStep, ...]
+    wants: Listed = ()
+    criteria: tuple[DraftedCriterion, ...] = ()
+
+
+class DraftedPatch(Draft):
+    """Other arguments for a call that was wrong; null when there are none that could work."""
+
+    reason: Text = ""
+    args: dict[str, JsonValue] | None
+
+
+class DraftedScope(Draft):
+    """What an error proves false."""
+
+    reason: Text = ""
+    scope: Scope
