@@ -14,7 +14,7 @@ from functools import partial
 from agent.core.value import Digest, JsonValue
 from agent.store.body import from_body, to_body
 from agent.store.database import Database, memory_database
-from agent.store.effect import (
+from agent.core.effect import (
     Begun,
     EffectEntry,
     EffectIdentity,

@@ -11,7 +11,7 @@ from agent.core.predicate import Judgement, Verdict, worst
 from agent.core.value import JsonValue, digest
 from agent.core.verification import judge_effects
 from agent.ports import Observation, Result, Task
-from agent.store.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
+from agent.core.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
 from agent.tools.calling import Caller
 from agent.tools.registry import Registry
 

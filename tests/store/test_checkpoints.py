@@ -13,7 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agent.store.checkpoints import async_saver, backing_file, open_saver
 from agent.store.database import Database, memory_database, open_database
-from agent.store.effect import EffectIdentity, Open
+from agent.core.effect import EffectIdentity, Open
 from agent.store.journal import SqliteJournal
 
 THREAD: Any = {"configurable": {"thread_id": "42"}}

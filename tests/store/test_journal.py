@@ -7,7 +7,7 @@ import pytest
 
 from agent.core.value import digest
 from agent.store.database import memory_database, open_database
-from agent.store.effect import (
+from agent.core.effect import (
     Begun,
     Done,
     EffectEntry,
@@ -162,7 +162,7 @@ async def test_a_caller_cancelled_while_another_holds_the_effect_does_not_free_i
 BEGIN = """
 import asyncio, sys
 from agent.store.database import open_database
-from agent.store.effect import EffectIdentity
+from agent.core.effect import EffectIdentity
 from agent.store.journal import SqliteJournal
 with open_database(sys.argv[1]) as database:
     print("ready", flush=True)
