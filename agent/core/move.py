@@ -120,14 +120,15 @@ def next_move(
         order: a replan that was ordered and not yet drawn.
         unresolved: some failure waits for a person; asked when nothing else can be done.
     """
-    stop = stopped(limits, ledger)
     due = order or _due_order(goal, plan)
-    if stop or due:
+    stop = stopped(limits, ledger)
+    done = None if due else _finish_or_look(goal, world, plan, view)
+    if (stop and not done) or due:
         return _drained(plan, stop, due)
     return (
         _fallen_assumptions(world, view)
-        or _finish_or_look(goal, world, plan, view)
-        or _advance(world, plan, view, limits)
+        or done
+        or _advance(world, plan, view, limits, ledger)
         or _stuck(goal, world, plan, view, unresolved)
     )
 
@@ -159,7 +160,9 @@ def _due_order(goal: Goal, plan: Plan) -> PlanOrder | None:
 def _drained(plan: Plan, stop: Stop | None, order: PlanOrder | None) -> Move:
     """Stop or draw anew, but never while a write is in flight: it is awaited and recorded first."""
     running = plan.with_status(StepStatus.RUNNING)
-    awaited = [each.id for each in running if order or each.effect is EffectClass.MUTATING]
+    # out of time means at once, but for writes; any other limit lets what was started within it finish
+    hurried = stop is not None and stop.limit == "seconds"
+    awaited = [each.id for each in running if not hurried or each.effect is EffectClass.MUTATING]
     if awaited:
         return Wait(reason=f"in flight: {', '.join(awaited)}")
     if stop is None:
@@ -194,9 +197,9 @@ def _finish_or_look(goal: Goal, world: World, plan: Plan, view: View) -> Move | 
     return Look(names=stale) if stale else Finish(status=OutcomeStatus.SATISFIED, reason="every step and criterion is verified")
 
 
-def _advance(world: World, plan: Plan, view: View, limits: Limits) -> Move | None:
+def _advance(world: World, plan: Plan, view: View, limits: Limits, ledger: Ledger) -> Move | None:
     """Look before relying on what may have changed, start what may start, report what may not."""
-    room = limits.parallel - len(plan.with_status(StepStatus.RUNNING))
+    room = min(limits.parallel - len(plan.with_status(StepStatus.RUNNING)), limits.steps - ledger.steps)
     candidates = ready(plan, world)
     if not candidates or room <= 0:
         return None
