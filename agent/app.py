@@ -13,9 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
 from agent.core.phase import Phase
-
 from agent.models.planners import choose_planner
-
 from agent.nodes.bodies import Bodies
 from agent.nodes.classifier import Classifier
 from agent.nodes.dispatcher import Dispatcher
@@ -26,7 +24,7 @@ from agent.nodes.intake import Intake
 from agent.nodes.planner import PlannerNode
 from agent.nodes.repairer import Repairer
 from agent.nodes.verifier import Verifier
-from agent.ports import Clock, Planner
+from agent.ports import Clock, Patcher, Planner, ScopeModel
 from agent.settings import Settings
 from agent.store.artifacts import ArtifactStore, SqliteArtifacts, StoreArtifacts
 from agent.store.checkpoints import backing_file
@@ -35,9 +33,8 @@ from agent.store.inbox import GoalInbox
 from agent.store.journal import SqliteJournal
 from agent.tools.calling import Caller
 from agent.tools.registry import Registry
-from agent.tools.runner import ToolRunner
+from agent.tools.runner import ReactLoop, ToolRunner
 from graphs.loop import LoopGraph, PhaseNode, draw
-
 
 
 class SystemClock:
@@ -102,11 +99,9 @@ def assemble(
     artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else SqliteArtifacts(database)
     bodies, inbox = Bodies(artifacts, settings.inline_bytes), GoalInbox(database)
     caller = Caller(registry, settings.step_timeout, settings.limits.parallel)
-    react = build_react(model, registry, settings.limits) if model is not None else None
+    react, patcher, scope_model = _model_ports(model, registry, settings) if model is not None else (None, None, None)
     runner = ToolRunner(registry, caller, SqliteJournal(database), react)
     planner = planner or choose_planner(registry, model)
-    patcher = ModelPatcher(model) if model is not None else None
-    scope_model = ModelScope(model) if model is not None else None
     contracts, limits = registry.contracts, settings.limits
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(bodies, clock),
@@ -122,6 +117,17 @@ def assemble(
     graph = draw(nodes, checkpointer, store)
     graph.change_goal = inbox.put
     return graph
+
+
+def _model_ports(
+    model: BaseChatModel, registry: Registry, settings: Settings
+) -> tuple[ReactLoop, Patcher, ScopeModel]:
+    """What a model adds. Loaded only when there is one: contract goals need none of it."""
+    from agent.models.patcher import ModelPatcher
+    from agent.models.scope import ModelScope
+    from graphs.react import build_react
+
+    return build_react(model, registry, settings.limits), ModelPatcher(model), ModelScope(model)
 
 
 _MEMORY: WeakKeyDictionary[BaseCheckpointSaver[Any], Database] = WeakKeyDictionary()
