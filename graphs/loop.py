@@ -39,7 +39,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
         """Run synchronously; `invoke` comes through here as well."""
         scope, portal = RunScope(), Portal()
         try:
-            yield from super().stream(input, _scoped(config, scope, portal), **_durable(kwargs))
+            yield from super().stream(input, _scoped(config, scope, portal), **self._durable(config, kwargs))
         finally:
             portal.call(scope.close(self.grace))
             portal.close()
@@ -48,10 +48,16 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
         """Run asynchronously; `ainvoke` comes through here as well."""
         scope = RunScope()
         try:
-            async for part in super().astream(input, _scoped(config, scope, None), **_durable(kwargs)):
+            async for part in super().astream(input, _scoped(config, scope, None), **self._durable(config, kwargs)):
                 yield part
         finally:
             await scope.close(self.grace)
+
+    def _durable(self, config: RunnableConfig | None, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Finished work is in the checkpoint before anything else happens, unless the caller decides otherwise."""
+        inherited = (config or {}).get("configurable", {}).get("__pregel_checkpointer")
+        durable = self.checkpointer not in (None, False) or inherited is not None
+        return {**kwargs, "durability": kwargs.get("durability") or "sync"} if durable else kwargs
 
     def copy(self, update: dict[str, Any] | None = None) -> "LoopGraph":
         """A copy under another configuration, as servers make one for each run."""
@@ -102,7 +108,3 @@ def _scoped(config: RunnableConfig | None, scope: RunScope, portal: Portal | Non
     given["configurable"] = {**given.get("configurable", {}), KEY: scope, PORTAL: portal}
     return given
 
-
-def _durable(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Finished work is in the checkpoint before anything else happens, unless the caller decides otherwise."""
-    return {**kwargs, "durability": kwargs.get("durability") or "sync"}

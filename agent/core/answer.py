@@ -12,15 +12,17 @@ def question_about(recovery: Recovery, plan: Plan, ledger: Ledger) -> Question:
     step = next((each for each in plan.live() if each.id == failure.step), None)
     about = f"step {step.id} ({step.intent})" if step else "the plan"
     tried = [f"{rung} x{count}" for rung, count in _spent(failure.key, ledger).items() if count]
-    tried += [f"{each.rung}: {each.reason}" for each in recovery.choice.passed]
+    tried += _passed(recovery)
     choices = tuple(Choice) if step else (Choice.RETRY, Choice.GOAL, Choice.ABORT)
+    error = failure.error.message
     return Question(
         id=question_id(recovery),
         step=step.id if step else None,
-        question=f"{about} cannot be recovered ({recovery.classified.scope} scope). What should happen?",
+        question=f"{about} cannot be recovered: {error}. What should happen?",
         tried=tuple(tried),
         choices=choices,
-        error=failure.error.message,
+        error=error,
+        summary=f"{about} failed: {error}" + (f" (tried: {'; '.join(tried)})" if tried else ""),
     )
 
 
@@ -86,6 +88,15 @@ def skipped(plan: Plan, step: StepId, reason: str) -> Plan:
 
 def _skip_after(step: Step, before: StepId) -> Step:
     return step if step.status is StepStatus.DONE else step.as_(StepStatus.SKIPPED, f"depends on {before}, which was skipped")
+
+
+def _passed(recovery: Recovery) -> list[str]:
+    """Why no rung was left, rungs with one reason together."""
+    reasons = dict.fromkeys(each.reason for each in recovery.choice.passed)
+    return [
+        f"{', '.join(each.rung for each in recovery.choice.passed if each.reason == reason)}: {reason}"
+        for reason in reasons
+    ]
 
 
 def _spent(key: str, ledger: Ledger) -> dict[str, int]:

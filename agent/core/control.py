@@ -38,6 +38,8 @@ class Question(Value):
     """The ladder's history for this failure, one sentence a rung."""
     choices: tuple[Choice, ...] = tuple(Choice)
     error: str = ""
+    summary: str = ""
+    """The same as one sentence for a report: what failed, how, and what was tried."""
 
 
 class Answer(Value):

@@ -47,6 +47,20 @@ def next_patch(step: Step, contracts: Contracts, ledger: Ledger) -> Patch | None
     return None
 
 
+def proven_wrong(step: Step, ledger: Ledger) -> bool:
+    """Whether the step makes a call that failed before for the same products."""
+    return step.call is not None and call_digest(step.call.tool, step.call.args) in ledger.tried.get(step.key, ())
+
+
+def learned(draft: Iterable[Step], contracts: Contracts, ledger: Ledger) -> tuple[Step, ...]:
+    """A draft that does not bring back what was proven wrong, where another way is declared.
+
+    A planner starts from the preferred way; what a patch found out must not be lost with the old plan.
+    """
+    ways = ((each, next_patch(each, contracts, ledger) if proven_wrong(each, ledger) else None) for each in draft)
+    return tuple(patch.step if patch else each for each, patch in ways)
+
+
 def remember(ledger: Ledger, step: Step) -> Ledger:
     """Note that the step's present call was proven wrong."""
     if step.call is None:

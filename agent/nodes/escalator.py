@@ -88,7 +88,7 @@ class Escalator:
         update["plan"] = update["plan"].with_steps(step.as_(StepStatus.DONE))
 
     def _handed_over(self, state: RunState, questions: dict[str, Question]) -> RunUpdate:
-        reason = "; ".join(f"{each.question} Error: {each.error}" for each in questions.values())
+        reason = "; ".join(each.summary for each in questions.values())
         return {
             "move": Finish(status=OutcomeStatus.HANDED_OVER, reason=reason),
             "phase": Phase.FINISHER,

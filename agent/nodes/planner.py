@@ -5,17 +5,19 @@ from langchain_core.runnables import RunnableConfig
 from agent.boundary import masked
 from agent.core.chaining import Unreachable
 from agent.core.contract import ToolContract
-from agent.core.failure import Trigger
+from agent.core.control import Recovery
+from agent.core.failure import Classified, Origin, Scope, Trigger
 from agent.core.goal import Goal
+from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
 from agent.core.merge import PlanDelta, replan
 from agent.core.move import Draw, Finish, PlanOrder
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
-from agent.core.plan import Plan, StepStatus
+from agent.core.plan import Plan, Step, StepStatus
 from agent.core.predicate import reads
 from agent.core.record import IntentChanged, PlanRejected, Planned, TraceRecord
-from agent.core.repair import call_digest
+from agent.core.repair import learned, proven_wrong
 from agent.core.value import ArtifactName, canonical
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
@@ -43,10 +45,13 @@ class PlannerNode:
         request = await self._request(state, move.order)
         try:
             draft = await self._planner.draw(request)
-            _refuse_repeats(draft, state["ledger"])
+            steps = learned(draft.steps, self._contracts, state["ledger"])
+            _refuse_repeats(steps, state["ledger"])
+        except RepeatedCall as error:
+            return self._thrash(state, move.order, error)
         except (Unreachable, PlanningFailed, ValueError) as error:
             return self._rejected(state, move.order, error)
-        return self._drawn(state, move.order, draft)
+        return self._drawn(state, move.order, draft.model_copy(update={"steps": steps}))
 
     async def _request(self, state: RunState, order: PlanOrder) -> PlanRequest:
         goal, world, plan = state["goal"], state["world"], state["plan"]
@@ -100,14 +105,30 @@ class PlannerNode:
         usage = error.usage if isinstance(error, PlanningFailed) else Usage()
         reason = masked(str(error))
         proof = tuple(str(each) for each in error.needs) if isinstance(error, Unreachable) else ()
-        thrash = isinstance(error, RepeatedCall)
-        status = OutcomeStatus.NO_PROGRESS if thrash else OutcomeStatus.UNREACHABLE
         return {
             "order": None,
-            "move": Finish(status=status, reason=reason, proof=proof),
+            "move": Finish(status=OutcomeStatus.UNREACHABLE, reason=reason, proof=proof),
             "ledger": _charged(state["ledger"], usage),
             "phase": Phase.FINISHER,
             "trace": [PlanRejected(at=self._clock.now(), run=state["ledger"].run, trigger=order.trigger, reason=reason)],
+        }
+
+
+    def _thrash(self, state: RunState, order: PlanOrder, error: "RepeatedCall") -> RunUpdate:
+        """Another plan of the same shape cannot help: what was learned goes to a person (seed 4)."""
+        if order.failure is None:
+            return self._rejected(state, order, error)
+        classified = Classified(failure=order.failure, scope=Scope.GOAL, origin=Origin.AGENT, rule="thrash")
+        passed = (Refusal(rung=Rung.REPLAN, reason=str(error)),)
+        choice = RungChoice(rung=Rung.ESCALATE, start=Rung.REPLAN, passed=passed)
+        return {
+            "order": None,
+            "unresolved": (*state["unresolved"], Recovery(classified=classified, choice=choice)),
+            "ledger": _charged(state["ledger"], Usage()).add(escalate=1),
+            "phase": Phase.DISPATCHER,
+            "trace": [
+                PlanRejected(at=self._clock.now(), run=state["ledger"].run, trigger=order.trigger, reason=str(error))
+            ],
         }
 
 
@@ -138,10 +159,10 @@ def _reused(plan: Plan, delta: PlanDelta, world: World) -> tuple[ArtifactName, .
     return tuple(n for s in plan.live() if s.id in kept for n in s.produces if world.holds(n))
 
 
-def _refuse_repeats(draft: PlanDraft, ledger: Ledger) -> None:
+def _refuse_repeats(steps: tuple[Step, ...], ledger: Ledger) -> None:
     """A plan may not bring back a call that was proven wrong."""
-    for step in draft.steps:
-        if step.call and call_digest(step.call.tool, step.call.args) in ledger.tried.get(step.key, ()):
+    for step in steps:
+        if step.call and proven_wrong(step, ledger):
             raise RepeatedCall(
                 f"the new plan repeats {step.call.tool} for {step.key}, which was proven wrong; "
                 "the plan's shape is not the problem"

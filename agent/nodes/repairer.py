@@ -15,7 +15,7 @@ from agent.core.phase import Phase
 from agent.core.plan import Call, Plan, Step, StepStatus
 from agent.core.record import Repaired
 from agent.core.reference import UnresolvedReference, resolve
-from agent.core.repair import Patch, Region, boundary, call_digest, next_patch, region
+from agent.core.repair import Patch, Region, boundary, call_digest, learned, next_patch, region
 from agent.core.value import JsonValue
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
@@ -64,9 +64,10 @@ class Repairer:
             case Rung.REWRITE:
                 await self._rewrite(recovery, state, update)
             case Rung.REPLAN:
-                update["order"] = state["order"] or _order(recovery)
+                update["plan"] = _left(plan, recovery, StepStatus.INVALID)
+                update["order"] = state["order"] or update.get("order") or _order(recovery)
             case Rung.ESCALATE:
-                update["plan"] = _given_up(plan, recovery)
+                update["plan"] = _left(plan, recovery, StepStatus.FAILED)
                 update["unresolved"] = (*update["unresolved"], recovery)
 
     async def _patch(self, recovery: Recovery, world: World, update: RunUpdate) -> None:
@@ -126,7 +127,8 @@ class Repairer:
             return
         calls = 1 if draft.usage.calls else 0
         update["ledger"] = update["ledger"].add(planner_calls=calls, tokens=draft.usage.tokens)
-        new, change = rewrite(plan, part.steps, draft.steps, state["world"])
+        steps = learned(draft.steps, self._registry.contracts, update["ledger"])
+        new, change = rewrite(plan, part.steps, steps, state["world"])
         new = _delayed(new, change, part, recovery.choice.delay)
         self._changed(update, recovery, new, change, failure.error.message)
 
@@ -166,11 +168,12 @@ def _again(plan: Plan, recovery: Recovery) -> Plan:
     return plan.with_steps(again.model_copy(update={"delay": recovery.choice.delay}))
 
 
-def _given_up(plan: Plan, recovery: Recovery) -> Plan:
+def _left(plan: Plan, recovery: Recovery, status: StepStatus) -> Plan:
+    """The plan with the failed step out of the way: nothing starts it until somebody decides on it."""
     failure = recovery.classified.failure
     if failure.step is None:
         return plan
-    return plan.with_steps(plan.step(failure.step).as_(StepStatus.FAILED, failure.error.message))
+    return plan.with_steps(plan.step(failure.step).as_(status, failure.error.message))
 
 
 def _order(recovery: Recovery) -> PlanOrder:

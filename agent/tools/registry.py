@@ -43,8 +43,14 @@ class Registry:
 
     @property
     def plannable(self) -> dict[str, ToolContract]:
-        """Contracts somebody wrote: what the contract planner may chain over."""
-        return {name: each.promise for name, each in self._contracts.items() if has_contract(self._tools[name])}
+        """What the contract planner may chain over: written contracts, and tools wanted under their own name."""
+        written = {name for name in self._contracts if has_contract(self._tools[name])}
+        made = {product for name in written for product in self._contracts[name].promise.produces}
+        return {
+            name: each.promise
+            for name, each in self._contracts.items()
+            if name in written or not made & set(each.promise.produces)
+        }
 
     def tool(self, name: str) -> BaseTool:
         """The tool of that name.
