@@ -1,8 +1,10 @@
 """One attempt of a step. Every mutating call is bracketed by the effect journal, and an outcome that is not
 known is reconciled by looking at the world, never by blindly repeating the call (invariant 2)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol
+from weakref import WeakValueDictionary
 
 from agent.core.classification import classify
 from agent.core.contract import EffectClass
@@ -35,6 +37,7 @@ class ToolRunner:
         self._caller = caller
         self._journal = journal
         self._react = react
+        self._locks: WeakValueDictionary[EffectIdentity, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, task: Task) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
@@ -61,6 +64,12 @@ class ToolRunner:
         self, task: Task, tool: str, args: dict[str, JsonValue], idempotent: bool
     ) -> JsonValue | ErrorFacts:
         """A mutating call of the inner loop: its effects are the step's, so only the journal stands guard."""
+        async with self._alone(task, tool, args):
+            return await self._once_alone(task, tool, args, idempotent)
+
+    async def _once_alone(
+        self, task: Task, tool: str, args: dict[str, JsonValue], idempotent: bool
+    ) -> JsonValue | ErrorFacts:
         identity = _identity(task, tool, args)
         begun = await self._journal.begin(identity, task.step.id)
         if isinstance(begun, Done):
@@ -83,7 +92,16 @@ class ToolRunner:
         observed = digest(seen.value) if seen is not None and seen.error is None else None
         return _judged(task, returned, returned, Result(tool_calls=1, seen=observed), ("result",))
 
+    def _alone(self, task: Task, tool: str, args: dict[str, JsonValue]) -> asyncio.Lock:
+        """Equal calls in flight together go one after the other: the second finds the outcome of the first."""
+        identity = _identity(task, tool, args)
+        return self._locks.setdefault(identity, asyncio.Lock())
+
     async def _mutate(self, task: Task) -> Result:
+        async with self._alone(task, _tool(task), task.args):
+            return await self._mutate_alone(task)
+
+    async def _mutate_alone(self, task: Task) -> Result:
         if task.look_first and (adopted := await self._standing(task)) is not None:
             await self._journal.begin(_identity(task, _tool(task), task.args), task.step.id)
             return await self._adopt(task, adopted)
