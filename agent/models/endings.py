@@ -1,0 +1,71 @@
+"""How does the inner loop end? By `submit`, which carries the artifacts, by `give_up`, or in a failure."""
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from agent.boundary import masked
+from agent.core.failure import ErrorFacts
+from agent.core.plan import Step
+from agent.core.value import JsonValue
+from agent.models.reading import raw_text
+from agent.models.turns import Action
+from agent.ports import Result
+
+SUBMIT, GIVE_UP = "submit", "give_up"
+_TAIL = 1500
+"""Characters of the transcript's end that a failure carries."""
+_OPENING = 2
+"""Messages of the prompt, which are no evidence."""
+
+Schema = dict[str, JsonValue]
+
+
+def endings(step: Step) -> list[Schema]:
+    """The two ways to end, as tools: one property of `submit` for each artifact the step makes."""
+    submitted: Schema = {name: {"description": f"The artifact {name}."} for name in step.produces}
+    reason: Schema = {"reason": {"type": "string"}}
+    return [
+        function(SUBMIT, "Hand in what the step makes. Ends the step.", _object(submitted)),
+        function(GIVE_UP, "Say that the step cannot be done, and why. Ends the step.", _object(reason)),
+    ]
+
+
+def ended(calls: tuple[Action, ...], step: Step, messages: list[BaseMessage]) -> Result | None:
+    """The result, if this turn ends the loop: a sound submission alone, or giving up."""
+    quitting = next((each for each in calls if each.tool == GIVE_UP and not each.fault), None)
+    if quitting:
+        return failed("GaveUp", str(quitting.args.get("reason", "no reason given")), messages)
+    only = calls[0]
+    if len(calls) > 1 or only.tool != SUBMIT or only.fault or unsubmitted(only, step):
+        return None
+    made = {name: only.args[name] for name in step.produces}
+    return Result(value=made if len(made) != 1 else made[step.produces[0]])
+
+
+def unsubmitted(action: Action, step: Step) -> str:
+    """What a submission lacks."""
+    missing = [name for name in step.produces if name not in action.args]
+    return f"submit lacks {', '.join(missing)}" if missing else ""
+
+
+def failed(kind: str, message: str, messages: list[BaseMessage]) -> Result:
+    """A failed attempt, with the end of the transcript as evidence."""
+    evidence = "\n".join(f"{each.type}: {_said(each)}" for each in messages[_OPENING:])
+    tail = evidence if len(evidence) <= _TAIL else f"...{evidence[-_TAIL:]}"
+    text = f"{message}\nThe last turns were:\n{tail}" if tail else message
+    return Result(error=ErrorFacts(kind="value", type=kind, message=masked(text)))
+
+
+def _said(message: BaseMessage) -> str:
+    return raw_text(message) if isinstance(message, AIMessage) else str(message.text)
+
+
+def function(name: str, description: str, parameters: Schema) -> Schema:
+    """A tool in the form every provider's client takes."""
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": parameters},
+    }
+
+
+def _object(properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties)}

@@ -1,0 +1,103 @@
+"""Which tools does one turn of a model call? Every call gets an id of its own, a broken one a fault.
+
+Servers leave ids out or repeat them, write calls as text and cut arguments off; none of that may look like
+an end.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall, ToolMessage
+
+from agent.core.value import JsonValue, canonical
+from agent.models.asking import cut_short
+from agent.models.reading import objects, spoken
+
+_REPEATS = 2
+"""Equal calls that are carried out; a further one is answered with a nudge (seed 4)."""
+_ARGUMENTS = ("arguments", "args", "parameters")
+
+
+class Action(NamedTuple):
+    """One call of a turn; with a fault it is answered instead of carried out."""
+
+    id: str
+    tool: str
+    args: dict[str, JsonValue]
+    fault: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Equal for equal calls; case and spaces do not count: a cosmetic change is none (seed 4)."""
+        return canonical([self.tool, self.args]).casefold().replace(" ", "")
+
+
+def actions(reply: AIMessage) -> tuple[Action, ...]:
+    """The calls of one turn, the broken ones last."""
+    cut = "the reply was cut off at the token limit; call with less" if cut_short(reply) else ""
+    return (
+        *(Action(str(each["id"]), each["name"], each["args"]) for each in reply.tool_calls),
+        *(
+            Action(
+                str(each["id"]),
+                each["name"] or "",
+                {},
+                cut or f"no JSON object: {each['error']}",
+            )
+            for each in reply.invalid_tool_calls
+        ),
+    )
+
+
+def taken_ids(messages: Iterable[BaseMessage]) -> frozenset[str]:
+    """Ids of all calls so far."""
+    return frozenset(
+        each.id for message in messages if isinstance(message, AIMessage) for each in actions(message)
+    )
+
+
+def normalised(reply: AIMessage, tools: Iterable[str], taken: frozenset[str]) -> AIMessage:
+    """The reply with calls that were written as text made calls, each under an id that no other has."""
+    if not (reply.tool_calls or reply.invalid_tool_calls):
+        written = _written(reply, frozenset(tools))
+        reply = reply.model_copy(update={"tool_calls": written, "content": "" if written else reply.content})
+    ids = set(taken)
+    good = [ToolCall(**{**each, "id": _fresh(each["id"], ids)}) for each in reply.tool_calls]
+    bad = [InvalidToolCall(**{**each, "id": _fresh(each["id"], ids)}) for each in reply.invalid_tool_calls]
+    return reply.model_copy(update={"tool_calls": good, "invalid_tool_calls": bad})
+
+
+def answered(action: Action, text: str) -> ToolMessage:
+    """What a call came to, for the model."""
+    return ToolMessage(text, tool_call_id=action.id, name=action.tool or "unknown")
+
+
+def repeated(action: Action, before: Counter[str]) -> str:
+    """The nudge for a call that was made before too often; empty when it may be made."""
+    if before[action.identity] < _REPEATS:
+        return ""
+    times = before[action.identity]
+    return (
+        f"You have called {action.tool} with these arguments {times} times. The arguments are not wrong:"
+        " try another tool, submit what you have, or give up and say what is missing."
+    )
+
+
+def _fresh(given: str | None, ids: set[str]) -> str:
+    """The given id, or a new one when it is missing or taken."""
+    fresh = given if given and given not in ids else f"call_{len(ids) + 1}"
+    while fresh in ids:
+        fresh += "_"
+    ids.add(fresh)
+    return fresh
+
+
+def _written(reply: AIMessage, tools: frozenset[str]) -> list[ToolCall]:
+    """Calls that a server without native ones left in the text: `{"name": ..., "arguments": {...}}`."""
+    found = []
+    for each in objects(spoken(str(reply.text))).objects:
+        args = next((each[key] for key in _ARGUMENTS if key in each), None)
+        if each.get("name") in tools and isinstance(args, dict):
+            found.append(ToolCall(name=str(each["name"]), args=args, id=None, type="tool_call"))
+    return found
