@@ -48,7 +48,7 @@ class Intake:
 def _opened(goal: Goal, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]) -> RunUpdate:
     update: RunUpdate = {
         "goal": goal,
-        "world": world,
+        "world": world.ticked(),  # nobody knows how long ago the last look was
         "plan": plan,
         "ledger": ledger,
         "phase": Phase.DISPATCHER,

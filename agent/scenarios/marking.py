@@ -1,4 +1,4 @@
-"""What each event of a run marked, as the table of seed 2: status before, status after, and why work is reusable.
+"""What each event of a run marked, as the table of seed 2: status before and after, and what is reusable.
 
 Every cell is read from the trace and from the plan; nothing about a scenario is known here but its labels.
 """
@@ -88,8 +88,10 @@ def markings(plan: Plan, trace: Sequence[TraceRecord], labels: Mapping[str, str]
     Args:
         plan: as it stands; names the steps of the records.
         trace: all records of the thread.
-        labels: tool -> label of its row; tools that are not named have no row.
+        labels: tool -> label of its row; tools that are not named have no row. No labels, no tables.
     """
+    if not labels:
+        return ()
     steps = [each for label in labels for each in plan.steps if each.call and each.call.tool == label]
     named = [(labels[each.call.tool], each) for each in steps if each.call]
     return tuple(_tables(trace, named))
@@ -112,7 +114,7 @@ def _invalidation(
     status: dict[StepId, StepStatus],
     named: list[tuple[str, Step]],
 ) -> Marking:
-    # what a probe saw changed has fallen itself; what only fails to meet a predicate is complete, and the cause
+    # what a probe saw changed has fallen itself; what only fails a predicate is complete, and the cause
     stale = classified.failure.error.kind == "stale"
     fallen = {*record.what.steps, *(record.what.flagged if stale else ())}
     rows = []

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from langchain_core.tools import BaseTool
 
 from agent.core.goal import Goal
+from agent.scenarios.marking import Marking, markings
 from agent.scenarios.tally import Tally
 
 ChangeGoal = Callable[[Goal], None]
@@ -84,6 +86,10 @@ class Scenario:
         conditions = _kept(workspace, event, faults)
         with self.open(workspace, conditions, change_goal or _nobody_listens) as prepared:
             yield prepared
+
+    def marking(self, state: Mapping[str, Any]) -> tuple[Marking, ...]:
+        """What each event of the run marked, one table each; `state` is what the graph returned."""
+        return markings(state["plan"], state["trace"], self.labels)
 
     def counts(self, workspace: Path) -> dict[str, int]:
         """How often each thing happened in this world."""
