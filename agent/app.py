@@ -119,9 +119,7 @@ def assemble(
     return graph
 
 
-def _model_ports(
-    model: BaseChatModel, registry: Registry, settings: Settings
-) -> tuple[ReactLoop, Patcher, ScopeModel]:
+def _model_ports(model: BaseChatModel, registry: Registry, settings: Settings) -> tuple[ReactLoop, Patcher, ScopeModel]:
     """What a model adds. Loaded only when there is one: contract goals need none of it."""
     from agent.models.patcher import ModelPatcher
     from agent.models.scope import ModelScope

@@ -34,7 +34,9 @@ def facts_of(error: BaseException, now: Callable[[], datetime] = lambda: datetim
     return ErrorFacts(
         kind="timeout" if isinstance(error, TimeoutError) else "exception",
         type=type(error).__name__,
-        bases=tuple(each.__name__ for each in type(error).__mro__[1:] if each not in (object, BaseException, Exception)),
+        bases=tuple(
+            each.__name__ for each in type(error).__mro__[1:] if each not in (object, BaseException, Exception)
+        ),
         status=status,
         message=shortened(masked(_text(error))),
         retry_after=_retry_after(headers, now),
@@ -71,7 +73,9 @@ def error_in(value: JsonValue) -> ErrorFacts | None:
         return None
     codes = [each.get(k) for each in (told, value) if isinstance(each, dict) for k in ("status", "status_code", "code")]
     status = next((code for each in codes if (code := _as_status(each)) is not None), None)
-    return ErrorFacts(kind="value", status=status, message=shortened(masked(told if isinstance(told, str) else str(told))))
+    return ErrorFacts(
+        kind="value", status=status, message=shortened(masked(told if isinstance(told, str) else str(told)))
+    )
 
 
 def as_json(value: object, depth: int = 0) -> JsonValue:

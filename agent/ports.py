@@ -69,7 +69,9 @@ class Planner(Protocol):
         PlanningFailed: when no valid draft came about.
     """
 
-    async def draw(self, request: PlanRequest) -> PlanDraft: ...
+    async def draw(self, request: PlanRequest) -> PlanDraft:
+        """Draw steps for what the request wants."""
+        ...
 
 
 class PatchView(Value):
@@ -95,7 +97,9 @@ class ProposedCall(Value):
 class Patcher(Protocol):
     """Proposes another call for one step."""
 
-    async def propose(self, view: PatchView) -> ProposedCall: ...
+    async def propose(self, view: PatchView) -> ProposedCall:
+        """Another call for the same intent."""
+        ...
 
 
 class ScopeAnswer(Value):
@@ -108,7 +112,9 @@ class ScopeAnswer(Value):
 class ScopeModel(Protocol):
     """Says what an error proves false when the table does not know."""
 
-    async def scope(self, intent: str, tool: str, error: ErrorFacts) -> ScopeAnswer: ...
+    async def scope(self, intent: str, tool: str, error: ErrorFacts) -> ScopeAnswer:
+        """What the error proves false."""
+        ...
 
 
 class Result(Value):
@@ -134,7 +140,7 @@ class Result(Value):
 
 
 class Attempt(Value):
-    """A finished try of a step, on its way to the verifier. (`Step` holds what is durable about it.)"""
+    """A finished try of a step, on its way to the verifier; `Step` holds what is durable about it."""
 
     step: StepId
     number: int
@@ -163,7 +169,9 @@ class Task(Value):
 class StepRunner(Protocol):
     """Carries out one attempt of a step: a direct call, or the inner ReAct loop."""
 
-    async def run(self, task: Task) -> Result: ...
+    async def run(self, task: Task) -> Result:
+        """Try once; never throws."""
+        ...
 
 
 class Observation(Value):
@@ -176,13 +184,17 @@ class Observation(Value):
 class Prober(Protocol):
     """Looks at the artifact of a tool again; None when the tool has no probe."""
 
-    async def look(self, tool: str, args: dict[str, JsonValue]) -> Observation | None: ...
+    async def look(self, tool: str, args: dict[str, JsonValue]) -> Observation | None:
+        """What is there now."""
+        ...
 
 
 class Inbox(Protocol):
     """Goal changes that arrive while a run is going on."""
 
-    async def take(self, thread: str) -> Goal | None: ...
+    async def take(self, thread: str) -> Goal | None:
+        """The changed goal, once."""
+        ...
 
 
 class Clock(Protocol):
@@ -196,4 +208,6 @@ class Clock(Protocol):
         """A random share from 0 to 1, so that parallel steps do not come back together."""
         ...
 
-    async def sleep(self, seconds: float) -> None: ...
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...

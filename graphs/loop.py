@@ -35,7 +35,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
     grace: float = 30.0
     """Seconds that a write in flight may take to finish when a call is cancelled."""
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:  # noqa: A002 - LangGraph's name
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Run synchronously; `invoke` comes through here as well."""
         scope, portal = RunScope(), Portal()
         try:
@@ -44,7 +44,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
             portal.call(scope.close(self.grace))
             portal.close()
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:  # noqa: A002 - LangGraph's name
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Run asynchronously; `ainvoke` comes through here as well."""
         scope = RunScope()
         try:
@@ -107,4 +107,3 @@ def _scoped(config: RunnableConfig | None, scope: RunScope, portal: Portal | Non
     given.setdefault("recursion_limit", RECURSION_LIMIT)
     given["configurable"] = {**given.get("configurable", {}), KEY: scope, PORTAL: portal}
     return given
-

@@ -87,7 +87,11 @@ def skipped(plan: Plan, step: StepId, reason: str) -> Plan:
 
 
 def _skip_after(step: Step, before: StepId) -> Step:
-    return step if step.status is StepStatus.DONE else step.as_(StepStatus.SKIPPED, f"depends on {before}, which was skipped")
+    return (
+        step
+        if step.status is StepStatus.DONE
+        else step.as_(StepStatus.SKIPPED, f"depends on {before}, which was skipped")
+    )
 
 
 def _passed(recovery: Recovery) -> list[str]:

@@ -12,6 +12,7 @@ from agent.core.value import JsonValue, canonical
 Schema = Mapping[str, JsonValue]
 
 _BRACES = re.compile(r"\{\{\s*\w[^{}]*\}\}")
+_KNOWN_TYPES = ("boolean", "integer", "number", "string", "array", "object", "null")
 _SHOWN = 60
 """Characters of a wrong value that an error quotes."""
 
@@ -82,7 +83,7 @@ def _is_typed(value: JsonValue, schema: Schema) -> bool:
 
 
 def _is_a(value: JsonValue, name: JsonValue) -> bool:
-    if isinstance(value, bool):
+    if isinstance(value, bool) and name in _KNOWN_TYPES:
         return name == "boolean"
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     match name:
@@ -98,7 +99,7 @@ def _is_a(value: JsonValue, name: JsonValue) -> bool:
             return isinstance(value, dict)
         case "null":
             return value is None
-    return name != "boolean"  # a type we do not know refuses nothing
+    return name not in _KNOWN_TYPES  # a type we do not know refuses nothing
 
 
 def _parts(value: JsonValue, schema: Schema, root: Schema) -> Iterator[bool]:
@@ -107,9 +108,7 @@ def _parts(value: JsonValue, schema: Schema, root: Schema) -> Iterator[bool]:
     if isinstance(value, dict):
         properties, required = _mapping(schema.get("properties")), schema.get("required")
         yield not isinstance(required, list) or all(name in value for name in required)
-        yield from (
-            fits(value[name], _mapping(properties[name]), root) for name in properties if name in value
-        )
+        yield from (fits(value[name], _mapping(properties[name]), root) for name in properties if name in value)
 
 
 def _described(schema: Schema, root: Schema) -> str:
@@ -120,11 +119,7 @@ def _described(schema: Schema, root: Schema) -> str:
     if isinstance(choices, list):
         return " or ".join(_described(_mapping(each), root) for each in choices)
     kind = schema.get("type")
-    return (
-        " or ".join(str(each) for each in kind)
-        if isinstance(kind, list)
-        else str(kind or "as its schema says")
-    )
+    return " or ".join(str(each) for each in kind) if isinstance(kind, list) else str(kind or "as its schema says")
 
 
 def _quoted(value: JsonValue) -> str:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from agent.core.contract import Contracts, ToolContract
 from agent.core.plan import Call, Step, StepId
-from agent.core.reference import referenced
 from agent.core.predicate import reads
+from agent.core.reference import referenced
 from agent.core.value import ArtifactName, JsonValue, Value
 
 _WORD = re.compile(r"\W")
@@ -167,9 +167,7 @@ class _Chainer:
             return [Need(name=name, wanted_by=tuple(reversed(path)))]
         reasons: list[Need] = []
         for maker in makers:
-            lacks = [
-                need for each in needed_names(maker, self._names) for need in self._missing(each, (*path, name))
-            ]
+            lacks = [need for each in needed_names(maker, self._names) for need in self._missing(each, (*path, name))]
             reasons += lacks
             if not lacks:
                 self._offer(name, maker)
@@ -200,7 +198,7 @@ def _spread(contract: ToolContract, given: dict[ArtifactName, JsonValue]) -> lis
     for parameter, source in contract.each.items():
         values = given.get(source)
         if not isinstance(values, list):
-            raise ValueError(
+            raise ValueError(  # noqa: TRY004 - bad input like the others, not a wrong type in code
                 f"tool {contract.tool!r} runs for each element of {source!r}, which the goal must give as a list"
             )
         spreads = [{**each, parameter: value} for each in spreads for value in values]

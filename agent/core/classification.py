@@ -22,23 +22,78 @@ REFUSED_STATUS = (CALL_STATUS | PRECONDITION_STATUS | {425, 429, 503}) - {409}
 """Statuses by which the other side says it did nothing."""
 
 TRANSIENT_TYPES = frozenset(
-    "TimeoutError ConnectionError ConnectError ConnectTimeout ReadTimeout WriteTimeout PoolTimeout ReadError "
-    "WriteError NetworkError RemoteProtocolError TransportError APIConnectionError APITimeoutError RateLimitError "
-    "InternalServerError BrokenPipeError EOFError IncompleteRead RemoteDisconnected URLError InterruptedError "
-    "BlockingIOError".split()
+    {
+        "TimeoutError",
+        "ConnectionError",
+        "ConnectError",
+        "ConnectTimeout",
+        "ReadTimeout",
+        "WriteTimeout",
+        "PoolTimeout",
+        "ReadError",
+        "WriteError",
+        "NetworkError",
+        "RemoteProtocolError",
+        "TransportError",
+        "APIConnectionError",
+        "APITimeoutError",
+        "RateLimitError",
+        "InternalServerError",
+        "BrokenPipeError",
+        "EOFError",
+        "IncompleteRead",
+        "RemoteDisconnected",
+        "URLError",
+        "InterruptedError",
+        "BlockingIOError",
+    }
 )
-NOT_SENT_TYPES = frozenset("ConnectionRefusedError ConnectError ConnectTimeout PoolTimeout gaierror".split())
+NOT_SENT_TYPES = frozenset(
+    {
+        "ConnectionRefusedError",
+        "ConnectError",
+        "ConnectTimeout",
+        "PoolTimeout",
+        "gaierror",
+    }
+)
 CALL_TYPES = frozenset(
-    "ValidationError UnresolvedReference ValueError TypeError LookupError ArithmeticError AssertionError "
-    "NotImplementedError ProgrammingError DataError IntegrityError BadRequestError UnprocessableEntityError "
-    "ToolException SchemaValidationError".split()
+    {
+        "ValidationError",
+        "UnresolvedReference",
+        "ValueError",
+        "TypeError",
+        "LookupError",
+        "ArithmeticError",
+        "AssertionError",
+        "NotImplementedError",
+        "ProgrammingError",
+        "DataError",
+        "IntegrityError",
+        "BadRequestError",
+        "UnprocessableEntityError",
+        "ToolException",
+        "SchemaValidationError",
+    }
 )
 PRECONDITION_TYPES = frozenset(
-    "PermissionError FileNotFoundError NotADirectoryError IsADirectoryError ModuleNotFoundError ImportError "
-    "AuthenticationError PermissionDeniedError NotFoundError ConflictError".split()
+    {
+        "PermissionError",
+        "FileNotFoundError",
+        "NotADirectoryError",
+        "IsADirectoryError",
+        "ModuleNotFoundError",
+        "ImportError",
+        "AuthenticationError",
+        "PermissionDeniedError",
+        "NotFoundError",
+        "ConflictError",
+    }
 )
 
-_ALREADY = re.compile(r"already (?:exist|done|been|creat|post|process|sent|appl|paid|regist)|duplicate|unique constraint", re.I)
+_ALREADY = re.compile(
+    r"already (?:exist|done|been|creat|post|process|sent|appl|paid|regist)|duplicate|unique constraint", re.I
+)
 _BROKEN = re.compile(
     r"not (?:been )?enabled|disabled|suspended|deactivated|revoked|expired|account (?:was |is )?closed|"
     r"permission denied|access denied|forbidden|not (?:authori[sz]ed|permitted|allowed)|unauthori[sz]ed|"
@@ -54,7 +109,9 @@ _MISSING_NAME = re.compile(
     re.I,
 )
 _LOCKED = re.compile(r"database (?:table )?is locked|deadlock detected|could not serialize|try again|temporarily", re.I)
-_TIMED_OUT = re.compile(r"timed? ?out|gateway time|connection reset|connection aborted|rate limit|too many requests", re.I)
+_TIMED_OUT = re.compile(
+    r"timed? ?out|gateway time|connection reset|connection aborted|rate limit|too many requests", re.I
+)
 
 
 class Row(NamedTuple):
@@ -83,9 +140,7 @@ def outdated(failure: Failure, current: Mapping[ArtifactName, Digest]) -> bool:
     return any(current.get(name) != made_from for name, made_from in failure.inputs.items())
 
 
-def conclude(
-    failure: Failure, scope: Scope, origin: Origin, rule: str, mutating: bool, view: View
-) -> Classified:
+def conclude(failure: Failure, scope: Scope, origin: Origin, rule: str, mutating: bool, view: View) -> Classified:
     """Turn a scope, wherever it came from, into a classified failure: effect and falsified inputs added."""
     return Classified(
         failure=failure,
@@ -163,7 +218,12 @@ TABLE: tuple[Row, ...] = (
         Origin.OBSERVATION,
     ),
     Row("an observation that changed", _kind("stale"), Scope.PRECONDITION, Origin.ENVIRONMENT),
-    Row("a precondition that does not hold", lambda failure, _: _violated(failure), Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row(
+        "a precondition that does not hold",
+        lambda failure, _: _violated(failure),
+        Scope.PRECONDITION,
+        Origin.ENVIRONMENT,
+    ),
     Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
     Row("already done", _message(_ALREADY), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("effect absent", _kind("absent"), Scope.NOTHING, Origin.ENVIRONMENT),

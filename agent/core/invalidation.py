@@ -53,11 +53,15 @@ def invalidate(
     if broken is not None and (step := new_plan.step(broken)).status is not StepStatus.INVALID:
         new_plan = new_plan.with_steps(step.as_(StepStatus.INVALID, cause))
     changed = [new.id for old, new in zip(plan.steps, new_plan.steps, strict=True) if old.status is not new.status]
-    return settled, new_plan, Invalidation(
-        cause=cause,
-        artifacts=fallen,
-        steps=tuple(each for each in changed if each not in observers or each == broken),
-        flagged=tuple(each.id for each in plan.live() if each.id in observers),
+    return (
+        settled,
+        new_plan,
+        Invalidation(
+            cause=cause,
+            artifacts=fallen,
+            steps=tuple(each for each in changed if each not in observers or each == broken),
+            flagged=tuple(each.id for each in plan.live() if each.id in observers),
+        ),
     )
 
 

@@ -113,9 +113,7 @@ def _laid(step: Step, match: Step, world: World) -> Step:
     return updated if match.status is StepStatus.RUNNING else updated.as_(StepStatus.PENDING)
 
 
-def _support(
-    old: Plan, placed: tuple[Step, ...], world: World, wanted: Iterable[ArtifactName]
-) -> frozenset[StepId]:
+def _support(old: Plan, placed: tuple[Step, ...], world: World, wanted: Iterable[ArtifactName]) -> frozenset[StepId]:
     """Old steps that stay: whatever runs, and finished ones whose products the goal or the draft stand on."""
     makers = {name: each.id for each in old.live() for name in each.produces}
     stood_on = {*wanted, *(name for each in placed for name in each.reads())}

@@ -194,7 +194,11 @@ def _finish_or_look(goal: Goal, world: World, plan: Plan, view: View) -> Move | 
         return None
     serving = frozenset(name for each in plan.live() for name in each.produces)
     stale = _stale(world, serving)
-    return Look(names=stale) if stale else Finish(status=OutcomeStatus.SATISFIED, reason="every step and criterion is verified")
+    return (
+        Look(names=stale)
+        if stale
+        else Finish(status=OutcomeStatus.SATISFIED, reason="every step and criterion is verified")
+    )
 
 
 def _advance(world: World, plan: Plan, view: View, limits: Limits, ledger: Ledger) -> Move | None:
@@ -229,11 +233,7 @@ def _stuck(goal: Goal, world: World, plan: Plan, view: View, unresolved: bool) -
     message = f"steps wait for each other: {' -> '.join(loop)}" if loop else "; ".join(need or missing)
     error = ErrorFacts(kind="need", message=f"nothing is ready, nothing is running: {message}")
     waiting = next((each for each in plan.live() if each.status is not StepStatus.DONE), None)
-    return Broken(
-        failures=(
-            Failure(trigger=Trigger.BLOCKED, key=waiting.key if waiting else "goal", error=error),
-        )
-    )
+    return Broken(failures=(Failure(trigger=Trigger.BLOCKED, key=waiting.key if waiting else "goal", error=error),))
 
 
 def _missing_needs(world: World, plan: Plan) -> tuple[str, ...]:

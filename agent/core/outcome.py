@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from pydantic import Field
+
 from agent.core.goal import Goal, grade
 from agent.core.plan import SETTLED, Plan, StepId, StepStatus
 from agent.core.predicate import Judgement, Verdict
@@ -39,12 +41,12 @@ class Outcome(Value):
 
     status: OutcomeStatus
     reason: str = ""
-    artifacts: dict[ArtifactName, Delivered] = {}
+    artifacts: dict[ArtifactName, Delivered] = Field(default_factory=dict)
     grades: tuple[Judgement, ...] = ()
     """Every want and criterion with its verdict."""
-    unfinished: dict[StepId, str] = {}
+    unfinished: dict[StepId, str] = Field(default_factory=dict)
     """Live steps that are not done, with their state and reason."""
-    skipped: dict[StepId, str] = {}
+    skipped: dict[StepId, str] = Field(default_factory=dict)
     proof: tuple[str, ...] = ()
     """For unreachable: the needs no tool can produce."""
 

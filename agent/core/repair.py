@@ -49,7 +49,8 @@ def next_patch(step: Step, contracts: Contracts, ledger: Ledger) -> Patch | None
 
 def proven_wrong(step: Step, ledger: Ledger) -> bool:
     """Whether the step makes a call that failed before for the same products."""
-    return step.call is not None and call_digest(step.call.tool, step.call.args) in ledger.tried.get(step.key, ())
+    wrong = ledger.tried.get(step.key, ())
+    return step.call is not None and call_digest(step.call.tool, step.call.args) in wrong
 
 
 def learned(draft: Iterable[Step], contracts: Contracts, ledger: Ledger) -> tuple[Step, ...]:
@@ -57,8 +58,7 @@ def learned(draft: Iterable[Step], contracts: Contracts, ledger: Ledger) -> tupl
 
     A planner starts from the preferred way; what a patch found out must not be lost with the old plan.
     """
-    ways = ((each, next_patch(each, contracts, ledger) if proven_wrong(each, ledger) else None) for each in draft)
-    return tuple(patch.step if patch else each for each, patch in ways)
+    return tuple(_another_way(each, contracts, ledger) for each in draft)
 
 
 def remember(ledger: Ledger, step: Step) -> Ledger:
@@ -97,9 +97,7 @@ def region(classified: Classified, plan: Plan, depth: int = 0) -> Region:
     if classified.scope is Scope.PRECONDITION and not _checked_before(classified):
         fallen |= downstream(live, observers)
     steps = frozenset(observers | fallen)
-    return Region(
-        steps=steps, observers=observers, breadth=len(steps - observers) / max(1, len(live))
-    )
+    return Region(steps=steps, observers=observers, breadth=len(steps - observers) / max(1, len(live)))
 
 
 def boundary(plan: Plan, steps: Iterable[StepId]) -> tuple[ArtifactName, ...]:
@@ -108,9 +106,7 @@ def boundary(plan: Plan, steps: Iterable[StepId]) -> tuple[ArtifactName, ...]:
     return tuple(name for each in plan.live() if each.id in inside for name in each.produces)
 
 
-def options(
-    classified: Classified, plan: Plan, contracts: Contracts, ledger: Ledger, model_can_patch: bool
-) -> Options:
+def options(classified: Classified, plan: Plan, contracts: Contracts, ledger: Ledger, model_can_patch: bool) -> Options:
     """What the ladder may choose from for this failure."""
     failure = classified.failure
     step = next((each for each in plan.live() if each.id == failure.step), None)
@@ -119,7 +115,8 @@ def options(
     # a predicate or a probe that named the broken fact in advance leaves the plan itself valid
     surprised = failure.trigger is Trigger.TASK_FAILURE
     return Options(
-        patchable=step is not None and (model_can_patch or next_patch(step, contracts, remember(ledger, step)) is not None),
+        patchable=step is not None
+        and (model_can_patch or next_patch(step, contracts, remember(ledger, step)) is not None),
         rewritable=bool(part.observers),
         breadth=part.breadth if surprised and classified.scope is Scope.PRECONDITION else 0.0,
         repeatable=_repeatable(classified.effect, contract),
@@ -158,6 +155,11 @@ def _observers(classified: Classified, plan: Plan, depth: int) -> frozenset[Step
     return frozenset(each.id for each in plan.live() if each.id in reach and each.effect is EffectClass.READ_ONLY)
 
 
+def _another_way(step: Step, contracts: Contracts, ledger: Ledger) -> Step:
+    patch = next_patch(step, contracts, ledger) if proven_wrong(step, ledger) else None
+    return patch.step if patch else step
+
+
 def _other_values(step: Step, contracts: Contracts) -> Iterable[Patch]:
     assert step.call is not None
     contract = contracts.get(step.call.tool)
@@ -191,6 +193,4 @@ def _as_maker(contract: ToolContract, step: Step) -> Maker:
 def _replaced(step: Step, maker: Maker, needs: tuple[ArtifactName, ...]) -> Step:
     new = as_step(maker, needs)
     kept = {"id": step.id, "intent": step.intent, "serves": step.serves, "after": step.after}
-    return new.model_copy(
-        update={**kept, "produces": step.produces, "status": step.status, "attempts": step.attempts}
-    )
+    return new.model_copy(update={**kept, "produces": step.produces, "status": step.status, "attempts": step.attempts})

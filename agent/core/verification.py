@@ -21,7 +21,12 @@ def products_of(step: Step, value: JsonValue) -> dict[ArtifactName, JsonValue] |
 
 
 def judge_effects(
-    step: Step, args: dict[str, JsonValue], inputs: View, facts: Mapping[str, JsonValue], value: JsonValue, result: JsonValue
+    step: Step,
+    args: dict[str, JsonValue],
+    inputs: View,
+    facts: Mapping[str, JsonValue],
+    value: JsonValue,
+    result: JsonValue,
 ) -> tuple[Judgement, ...]:
     """Judge what a step promised, over what was observed.
 

@@ -107,9 +107,7 @@ def commit(world: World, artifact: Artifact) -> World:
     version = 1 if old is None else old.version + (0 if same else 1)
     verified = artifact.verification.model_copy(update={"world_version": world.version + 1})
     return world.with_artifacts(
-        artifact.model_copy(
-            update={"version": version, "verification": verified, "seen_at": world.tick, "mark": None}
-        )
+        artifact.model_copy(update={"version": version, "verification": verified, "seen_at": world.tick, "mark": None})
     )
 
 

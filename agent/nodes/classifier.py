@@ -40,7 +40,7 @@ class Classifier:
         self._model = model
         self._model_can_patch = model_can_patch
 
-    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+    async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Classify every failure that came in together, one after the other."""
         world, plan, ledger = state["world"], state["plan"], state["ledger"]
         recoveries: list[Recovery] = []
@@ -61,9 +61,7 @@ class Classifier:
             "trace": trace,
         }
 
-    async def _classify(
-        self, failure: Failure, world: World, plan: Plan, ledger: Ledger
-    ) -> tuple[Classified, Ledger]:
+    async def _classify(self, failure: Failure, world: World, plan: Plan, ledger: Ledger) -> tuple[Classified, Ledger]:
         view = await self._bodies.view(world, failure.reads)
         mutating = _mutates(failure, plan, self._contracts)
         if outdated(failure, world.digests(failure.inputs)):

@@ -65,5 +65,3 @@ def _running(plan: Plan, started: tuple[str, ...]) -> Plan:
             if each.id in started
         )
     )
-
-

@@ -38,7 +38,9 @@ class Escalator:
         durable = config.get("configurable", {}).get("__pregel_checkpointer") is not None
         if not self._asks or not durable or state["ledger"].escalate > self._limits.escalate:
             return self._handed_over(state, questions)
-        given: JsonValue = interrupt({"questions": {id_: each.model_dump(mode="json") for id_, each in questions.items()}})
+        given: JsonValue = interrupt(
+            {"questions": {id_: each.model_dump(mode="json") for id_, each in questions.items()}}
+        )
         scope_of(config).elapsed()  # the time a person took is not the run's
         return await self._apply(state, questions, parse_answers(given, questions))
 
@@ -71,7 +73,9 @@ class Escalator:
             case Choice.GOAL:
                 update["goal"] = take_goal(update["goal"], answer.goal)
             case Choice.ABORT:
-                update["move"] = Finish(status=OutcomeStatus.CANCELLED, reason=answer.reason or "a person ended the run")
+                update["move"] = Finish(
+                    status=OutcomeStatus.CANCELLED, reason=answer.reason or "a person ended the run"
+                )
                 update["phase"] = Phase.FINISHER
 
     async def _provided(self, recovery: Recovery, value: JsonValue, update: RunUpdate) -> None:

@@ -22,7 +22,7 @@ class Finisher:
         self._bodies = bodies
         self._clock = clock
 
-    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+    async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Conclude. A claim of success that the grades do not bear out is not made."""
         outcome = state["outcome"] or await self._conclude(state)
         ledger = state["ledger"]

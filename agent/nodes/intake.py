@@ -23,7 +23,7 @@ class Intake:
         self._bodies = bodies
         self._clock = clock
 
-    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+    async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Open a run. The ledger starts afresh; world and plan are kept."""
         goal = _stated(state)
         world = await self._with_given(with_facts(state.get("world") or World(), state.get("facts") or {}), goal)

@@ -16,7 +16,7 @@ from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.predicate import reads
-from agent.core.record import IntentChanged, PlanRejected, Planned, TraceRecord
+from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord
 from agent.core.repair import learned, proven_wrong
 from agent.core.value import ArtifactName, canonical
 from agent.core.world import World
@@ -38,7 +38,7 @@ class PlannerNode:
         self._bodies = bodies
         self._clock = clock
 
-    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+    async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Draw, lay the draft over the old plan, and go back to the top of the loop."""
         move = state["move"]
         assert isinstance(move, Draw)
@@ -69,7 +69,12 @@ class PlannerNode:
         goal = _completed(state["goal"], draft)
         world = state["world"]
         plan, delta = replan(
-            state["plan"] if state["plan"].steps else None, draft.steps, world, wanted(goal), goal.revision, draft.planner
+            state["plan"] if state["plan"].steps else None,
+            draft.steps,
+            world,
+            wanted(goal),
+            goal.revision,
+            draft.planner,
         )
         trace = self._intent_records(state, order)
         trace.append(
@@ -110,9 +115,10 @@ class PlannerNode:
             "move": Finish(status=OutcomeStatus.UNREACHABLE, reason=reason, proof=proof),
             "ledger": _charged(state["ledger"], usage),
             "phase": Phase.FINISHER,
-            "trace": [PlanRejected(at=self._clock.now(), run=state["ledger"].run, trigger=order.trigger, reason=reason)],
+            "trace": [
+                PlanRejected(at=self._clock.now(), run=state["ledger"].run, trigger=order.trigger, reason=reason)
+            ],
         }
-
 
     def _thrash(self, state: RunState, order: PlanOrder, error: "RepeatedCall") -> RunUpdate:
         """Another plan of the same shape cannot help: what was learned goes to a person (seed 4)."""
@@ -155,7 +161,7 @@ def _charged(ledger: Ledger, usage: Usage) -> Ledger:
 
 
 def _reused(plan: Plan, delta: PlanDelta, world: World) -> tuple[ArtifactName, ...]:
-    kept = {each for each in delta.kept}
+    kept = set(delta.kept)
     return tuple(n for s in plan.live() if s.id in kept for n in s.produces if world.holds(n))
 
 

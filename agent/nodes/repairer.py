@@ -4,7 +4,6 @@ from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
 from agent.core.chaining import Unreachable
-from agent.core.contract import ToolContract
 from agent.core.control import Recovery
 from agent.core.failure import Failure
 from agent.core.ladder import Rung
@@ -37,7 +36,7 @@ class Repairer:
         self._bodies = bodies
         self._clock = clock
 
-    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+    async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Carry out all recoveries of this round. One that cannot be carried out is a failure again."""
         update: RunUpdate = {
             "plan": state["plan"],

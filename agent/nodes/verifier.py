@@ -32,7 +32,7 @@ class Verifier:
         self._bodies = bodies
         self._clock = clock
 
-    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
+    async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Verify what the executor brought, or carry out a look."""
         move = state["move"]
         if isinstance(move, Look) and not state["attempts"]:

@@ -1,12 +1,12 @@
 """How a tool's promise is written down: the `contract` decorator, and how it is read back.
 
-    @contract(needs="settings schema", produces="db", effect="mutating",
-              requires="artifacts.schema.tables.exists(t, t == 'users')",
-              ensures="artifacts.db.tables.size() == artifacts.schema.tables.size()",
-              observe=read_tables)
-    @tool
-    def provision_db(settings: dict, schema: dict) -> dict:
-        "Create the reporting database."
+@contract(needs="settings schema", produces="db", effect="mutating",
+requires="artifacts.schema.tables.exists(t, t == 'users')",
+ensures="artifacts.db.tables.size() == artifacts.schema.tables.size()",
+observe=read_tables)
+@tool
+def provision_db(settings: dict, schema: dict) -> dict:
+"Create the reporting database."
 """
 
 import inspect

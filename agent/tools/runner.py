@@ -1,31 +1,33 @@
-"""One attempt of a step. Every mutating call is bracketed by the effect journal, and an outcome that is not
-known is reconciled by looking at the world, never by blindly repeating the call (invariant 2)."""
+"""One attempt of a step, which changes nothing twice (invariant 2).
+
+Every mutating call is bracketed by the effect journal. An outcome that is not known is reconciled by looking at
+the world, never by blindly repeating the call.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 from agent.core.classification import classify
 from agent.core.contract import EffectClass
-from agent.core.failure import Effect, ErrorFacts, Failure, Trigger
-from agent.core.predicate import Judgement, Verdict, worst
-from agent.core.value import JsonValue, digest
-from agent.core.verification import judge_effects
-from agent.ports import Observation, Result, Task
 from agent.core.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
+from agent.core.failure import Effect, ErrorFacts, Failure, Trigger
+from agent.core.value import JsonValue, digest
+from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
+from agent.tools.checking import checked, judged, standing, tool_of
 from agent.tools.registry import Registry
 
 ToolCall = Callable[[str, dict[str, JsonValue]], Awaitable[JsonValue | ErrorFacts]]
-
-How = Literal["called", "recorded", "adopted", "turns"]
 
 
 class ReactLoop(Protocol):
     """The inner loop: a model works on one step with the step's tools only."""
 
-    async def run(self, task: Task, call: ToolCall) -> Result: ...
+    async def run(self, task: Task, call: ToolCall) -> Result:
+        """Work on the step; tools are called through `call`, which journals what mutates."""
+        ...
 
 
 class ToolRunner:
@@ -58,7 +60,7 @@ class ToolRunner:
             return await self._once(task, tool, args, contract.idempotent)
 
         result = await self._react.run(task, call)
-        return result if result.error else _judged(task, result.value, result.value, result, ("result",))
+        return result if result.error else judged(task, result.value, result.value, result, ("result",))
 
     async def _once(
         self, task: Task, tool: str, args: dict[str, JsonValue], idempotent: bool
@@ -86,11 +88,11 @@ class ToolRunner:
     async def _read(self, task: Task) -> Result:
         # looked at before it is read: a change between the two then shows as stale, never as fresh
         seen = await self._look(task)
-        returned = await self._caller.call(_tool(task), task.args)
+        returned = await self._caller.call(tool_of(task), task.args)
         if isinstance(returned, ErrorFacts):
             return _failed(returned)
         observed = digest(seen.value) if seen is not None and seen.error is None else None
-        return _judged(task, returned, returned, Result(tool_calls=1, seen=observed), ("result",))
+        return judged(task, returned, returned, Result(tool_calls=1, seen=observed), ("result",))
 
     def _alone(self, task: Task, tool: str, args: dict[str, JsonValue]) -> asyncio.Lock:
         """Equal calls in flight together go one after the other: the second finds the outcome of the first."""
@@ -98,18 +100,18 @@ class ToolRunner:
         return self._locks.setdefault(identity, asyncio.Lock())
 
     async def _mutate(self, task: Task) -> Result:
-        async with self._alone(task, _tool(task), task.args):
+        async with self._alone(task, tool_of(task), task.args):
             return await self._mutate_alone(task)
 
     async def _mutate_alone(self, task: Task) -> Result:
         if task.look_first and (adopted := await self._standing(task)) is not None:
-            await self._journal.begin(_identity(task, _tool(task), task.args), task.step.id)
+            await self._journal.begin(_identity(task, tool_of(task), task.args), task.step.id)
             return await self._adopt(task, adopted)
         return await self._bracketed(task)
 
     async def _bracketed(self, task: Task) -> Result:
         """Call a mutating tool at most once for its identity."""
-        begun = await self._journal.begin(_identity(task, _tool(task), task.args), task.step.id)
+        begun = await self._journal.begin(_identity(task, tool_of(task), task.args), task.step.id)
         if isinstance(begun, Fresh):
             return await self._call(task, begun.attempts)
         if isinstance(begun, Done):
@@ -122,84 +124,49 @@ class ToolRunner:
         if seen is not None and seen.error is None and seen.value is None:
             again = task.step.model_copy(update={"repetition": task.step.repetition + 1})
             return await self._bracketed(task.model_copy(update={"step": again}))
-        return _checked(task, begun.result, seen, "recorded")
+        return checked(task, begun.result, seen, "recorded")
 
     async def _reconcile(self, task: Task, begun: Open) -> Result:
         """An intent without an outcome: look for the effect; absent means the call may be made."""
         seen = await self._look(task)
         if seen is not None and seen.error is None and seen.value is None:
-            await self._journal.absent(_identity(task, _tool(task), task.args), begun.attempts)
+            await self._journal.absent(_identity(task, tool_of(task), task.args), begun.attempts)
             return await self._bracketed(task)
-        if (adopted := _standing(task, seen)) is not None:
+        if (adopted := standing(task, seen)) is not None:
             return await self._adopt(task, adopted)
         if task.step.idempotent:
             return await self._call(task, begun.attempts)
-        return _failed(_lost(_tool(task), begun, seen))
+        return _failed(_lost(tool_of(task), begun, seen))
 
     async def _call(self, task: Task, attempts: int) -> Result:
-        identity = _identity(task, _tool(task), task.args)
-        returned = await self._caller.call(_tool(task), task.args)
+        identity = _identity(task, tool_of(task), task.args)
+        returned = await self._caller.call(tool_of(task), task.args)
         if isinstance(returned, ErrorFacts):
             return await self._failed_call(task, returned, attempts)
         await self._journal.done(identity, returned)
-        result = _checked(task, returned, await self._look(task), "called")
+        result = checked(task, returned, await self._look(task), "called")
         if result.error and result.error.kind == "verdict" and task.step.idempotent:
             # it did something, but not what was promised; harmless to do again, so it may be
             await self._journal.absent(identity, attempts)
         return result
 
     async def _failed_call(self, task: Task, error: ErrorFacts, attempts: int) -> Result:
-        if _effect_after(error, task, _tool(task)) is Effect.ABSENT:
-            await self._journal.absent(_identity(task, _tool(task), task.args), attempts)
+        if _effect_after(error, task, tool_of(task)) is Effect.ABSENT:
+            await self._journal.absent(_identity(task, tool_of(task), task.args), attempts)
         elif (adopted := await self._standing(task)) is not None:
             # the answer was lost, or said "already done"; the effect is there for all to see
             return await self._adopt(task, adopted)
         return _failed(error)
 
     async def _adopt(self, task: Task, adopted: Result) -> Result:
-        await self._journal.adopted(_identity(task, _tool(task), task.args), adopted.value)
+        await self._journal.adopted(_identity(task, tool_of(task), task.args), adopted.value)
         return adopted
 
     async def _standing(self, task: Task) -> Result | None:
-        return _standing(task, await self._look(task)) if task.step.effects else None
+        return standing(task, await self._look(task)) if task.step.effects else None
 
     async def _look(self, task: Task) -> Observation | None:
-        return await self._caller.look(_tool(task), task.args)
-
-
-def _standing(task: Task, seen: Observation | None) -> Result | None:
-    """The artifact as it stands in the world, if it is there and the step's effects hold for it."""
-    if seen is None or seen.error is not None or seen.value is None or not task.step.effects:
-        return None
-    result = _checked(task, seen.value, seen, "adopted")
-    return None if result.error else result.model_copy(update={"tool_calls": 0})
-
-
-def _checked(task: Task, returned: JsonValue, seen: Observation | None, how: How) -> Result:
-    """Judge a write by what its probe sees, or, without a probe, by what it answered."""
-    calls = 1 if how == "called" else 0
-    base = Result(how=how, tool_calls=calls, seen=digest(seen.value) if seen and not seen.error else None)
-    if seen is None:
-        return _judged(task, returned, returned, base, ("result",))
-    if seen.error is not None:
-        return base.model_copy(update={"error": seen.error})
-    if seen.value is None:
-        missing = ErrorFacts(kind="absent", message=f"{_tool(task)} reported success, but its probe sees nothing")
-        return base.model_copy(update={"error": missing})
-    return _judged(task, seen.value, returned, base, ("probe",))
-
-
-def _judged(task: Task, value: JsonValue, returned: JsonValue, base: Result, by: tuple[str, ...]) -> Result:
-    judgements = judge_effects(task.step, task.args, task.inputs, task.facts, value, returned)
-    bad = worst(judgements)
-    rests_on = (*by, "predicate") if task.step.effects else by
-    result = base.model_copy(update={"value": value, "judgements": judgements, "by": rests_on})
-    return result if bad is None else result.model_copy(update={"error": _refuted(bad), "predicate": bad.predicate})
-
-
-def _refuted(bad: Judgement) -> ErrorFacts:
-    said = "does not hold" if bad.verdict is Verdict.REFUTED else "cannot be verified"
-    return ErrorFacts(kind="verdict", message=f"the expected effect {said}: {bad.predicate} ({bad.reason})")
+        return await self._caller.look(tool_of(task), task.args)
 
 
 def _identity(task: Task, tool: str, args: dict[str, JsonValue]) -> EffectIdentity:
@@ -218,11 +185,6 @@ def _lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
     if seen is not None:
         why = f"its probe failed: {seen.error.message}" if seen.error else "what is there is not what was expected"
     return ErrorFacts(kind="lost", message=f"{tool} was begun in step {begun.step} and its outcome is unknown: {why}")
-
-
-def _tool(task: Task) -> str:
-    assert task.step.call is not None
-    return task.step.call.tool
 
 
 def _failed(error: ErrorFacts) -> Result:
