@@ -1,0 +1,53 @@
+"""What an attempt came to: the effects of its step judged over what a probe saw, else over what was returned."""
+
+from typing import Literal
+
+from agent.core.failure import ErrorFacts
+from agent.core.predicate import Judgement, Verdict, worst
+from agent.core.value import JsonValue, digest
+from agent.core.verification import judge_effects
+from agent.ports import Observation, Result, Task
+
+How = Literal["called", "recorded", "adopted", "turns"]
+
+
+def tool_of(task: Task) -> str:
+    """The tool of a direct call."""
+    assert task.step.call is not None
+    return task.step.call.tool
+
+
+def standing(task: Task, seen: Observation | None) -> Result | None:
+    """The artifact as it stands in the world, if it is there and the step's effects hold for it."""
+    if seen is None or seen.error is not None or seen.value is None or not task.step.effects:
+        return None
+    result = checked(task, seen.value, seen, "adopted")
+    return None if result.error else result.model_copy(update={"tool_calls": 0})
+
+
+def checked(task: Task, returned: JsonValue, seen: Observation | None, how: How) -> Result:
+    """Judge a write by what its probe sees, or, without a probe, by what it answered."""
+    calls = 1 if how == "called" else 0
+    base = Result(how=how, tool_calls=calls, seen=digest(seen.value) if seen and not seen.error else None)
+    if seen is None:
+        return judged(task, returned, returned, base, ("result",))
+    if seen.error is not None:
+        return base.model_copy(update={"error": seen.error})
+    if seen.value is None:
+        missing = ErrorFacts(kind="absent", message=f"{tool_of(task)} reported success, but its probe sees nothing")
+        return base.model_copy(update={"error": missing})
+    return judged(task, seen.value, returned, base, ("probe",))
+
+
+def judged(task: Task, value: JsonValue, returned: JsonValue, base: Result, by: tuple[str, ...]) -> Result:
+    """Judge the step's effects; whatever is not verified is the attempt's error."""
+    judgements = judge_effects(task.step, task.args, task.inputs, task.facts, value, returned)
+    bad = worst(judgements)
+    rests_on = (*by, "predicate") if task.step.effects else by
+    result = base.model_copy(update={"value": value, "judgements": judgements, "by": rests_on})
+    return result if bad is None else result.model_copy(update={"error": _refuted(bad), "predicate": bad.predicate})
+
+
+def _refuted(bad: Judgement) -> ErrorFacts:
+    said = "does not hold" if bad.verdict is Verdict.REFUTED else "cannot be verified"
+    return ErrorFacts(kind="verdict", message=f"the expected effect {said}: {bad.predicate} ({bad.reason})")
