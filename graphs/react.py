@@ -65,9 +65,7 @@ class ReactLoop:
     async def run(self, task: Task, call: ToolCall) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
         start = Loop(messages=self._opening(task), turns=0, tool_calls=0, usage=Usage(), result=None)
-        above: RunnableConfig = {
-            "recursion_limit": 2 * self._turns + 5
-        }  # our own limit ends it with a reason
+        above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5}  # our own limit ends it with a reason
         final = await self.graph.ainvoke(start, above, context=Work(task, call))
         result: Result = final["result"]
         counted = {"tool_calls": final["tool_calls"], "usage": final["usage"]}
@@ -117,10 +115,7 @@ class ReactLoop:
     def _refused(self, action: Action, task: Task) -> str:
         """Why a call is not carried out: only the step's tools, and only with arguments they have."""
         if action.tool == SUBMIT:
-            return (
-                unsubmitted(action, task.step)
-                or "call submit alone, after you have seen what the other calls gave"
-            )
+            return unsubmitted(action, task.step) or "call submit alone, after you have seen what the other calls gave"
         if action.tool not in self._tools(task):
             listed = ", ".join((*self._tools(task), SUBMIT, GIVE_UP))
             return f"there is no tool {action.tool!r} in this step; the tools are: {listed}"
@@ -173,9 +168,7 @@ async def _called(action: Action, work: Work) -> str:
     if not isinstance(returned, ErrorFacts):
         return fenced(_shown(returned), action.tool)
     status = f" {returned.status}" if returned.status else ""
-    return "The call failed.\n" + fenced(
-        f"{returned.type}{status}: {returned.message}".lstrip(": "), action.tool
-    )
+    return "The call failed.\n" + fenced(f"{returned.type}{status}: {returned.message}".lstrip(": "), action.tool)
 
 
 def _shown(value: JsonValue) -> str:

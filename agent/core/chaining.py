@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from agent.core.cheapest import Rule, cheapest, circle, lacking, selected
 from agent.core.contract import Contracts, ToolContract
 from agent.core.plan import Call, Step, StepId
 from agent.core.predicate import reads
@@ -12,6 +13,7 @@ from agent.core.reference import referenced
 from agent.core.value import ArtifactName, JsonValue, Value
 
 _WORD = re.compile(r"\W")
+_FIELD = re.compile(r"\{\w*\}")
 
 
 class Need(Value):
@@ -45,7 +47,7 @@ def ground(contracts: Contracts, given: dict[ArtifactName, JsonValue]) -> tuple[
     """Every possible step: a contract with `each` becomes one for every element of its given lists.
 
     Raises:
-        ValueError: when a list to range over is not given, or two elements share one artifact name.
+        ValueError: when two elements share one artifact name, or two tools make one artifact.
     """
     makers = tuple(maker for contract in contracts.values() for maker in _spread(contract, given))
     duplicates(makers)
@@ -89,11 +91,20 @@ def chain(
 
     Raises:
         Unreachable: with every need that no tool can produce.
-        ValueError: when needs are cyclic or producers are ambiguous.
+        ValueError: when needs are cyclic, producers are ambiguous, or a list to range over is not given.
     """
-    makers = ground({name: each for name, each in contracts.items() if name not in excluded}, given)
-    held = set(given) | (set(present) if reuse else set())
-    return _Chainer(makers, held).steps(tuple(wants))
+    allowed = {name: each for name, each in contracts.items() if name not in excluded}
+    makers = ground(allowed, given)
+    held = frozenset(given) | (frozenset(present) if reuse else frozenset())
+    names = tuple(dict.fromkeys([*(name for maker in makers for name in maker.produces), *sorted(held)]))
+    rules = tuple(Rule(each.contract.cost, needed_names(each, names), each.produces) for each in makers)
+    ways, spelled = cheapest(rules, held), expand(wants, names)
+    refusal = _refusal(spelled, rules, held | ways.keys(), allowed, given)
+    if refusal is not None:
+        raise refusal
+    steps = tuple(as_step(makers[each], rules[each].needs) for each in selected(rules, ways, held, spelled))
+    _refuse_doubles(steps)
+    return steps
 
 
 def needed_names(maker: Maker, names: Iterable[ArtifactName]) -> tuple[ArtifactName, ...]:
@@ -103,7 +114,8 @@ def needed_names(maker: Maker, names: Iterable[ArtifactName]) -> tuple[ArtifactN
     for predicate in (*contract.requires, *contract.ensures):
         extra |= reads(predicate)
     wanted = [*contract.needs, *sorted(extra - set(maker.produces) - set(contract.needs))]
-    return expand(wanted, names)
+    # a step that sums a family up is no member of the family it needs
+    return expand(wanted, (name for name in names if name not in maker.produces))
 
 
 def expand(wanted: Iterable[ArtifactName], names: Iterable[ArtifactName]) -> tuple[ArtifactName, ...]:
@@ -133,74 +145,57 @@ def as_step(maker: Maker, needs: tuple[ArtifactName, ...]) -> Step:
     )
 
 
-class _Chainer:
-    """One backward search; remembers what is being made, so that a cyclic need is seen."""
+def _refuse_doubles(steps: Iterable[Step]) -> None:
+    """Stand-ins that make several artifacts can overlap where each is needed for another one."""
+    makers: dict[ArtifactName, str] = {}
+    for step in steps:
+        for name in step.produces:
+            if name in makers:
+                raise ValueError(f"artifact {name!r} would be made by both {makers[name]!r} and {step.tools[0]!r}")
+            makers[name] = step.tools[0]
 
-    def __init__(self, makers: tuple[Maker, ...], held: set[ArtifactName]) -> None:
-        self._by_name: dict[ArtifactName, list[Maker]] = {}
-        for maker in makers:
-            for name in maker.produces:
-                self._by_name.setdefault(name, []).append(maker)
-        self._held = held
-        self._best: dict[ArtifactName, tuple[float, Maker | None]] = {}
-        self._names = tuple(dict.fromkeys([*self._by_name, *held]))
 
-    def steps(self, wants: tuple[ArtifactName, ...]) -> tuple[Step, ...]:
-        spelled = expand(wants, self._names)
-        missing = [need for name in spelled for need in self._missing(name, ())]
-        if missing:
-            raise Unreachable(tuple(dict.fromkeys(missing)))
-        chosen: dict[int, Step] = {}
-        for name in spelled:
-            self._collect(name, chosen)
-        return tuple(chosen.values())
+def _refusal(
+    wants: tuple[ArtifactName, ...],
+    rules: tuple[Rule, ...],
+    obtainable: frozenset[ArtifactName],
+    contracts: Contracts,
+    given: dict[ArtifactName, JsonValue],
+) -> ValueError | None:
+    """Why the wanted artifacts cannot all be made; None when they can."""
+    lacks = lacking(rules, obtainable, wants)
+    for lack in lacks:
+        for contract in contracts.values():
+            if any(_alike(lack.name, product) for product in contract.produces) and _ungiven(contract, given):
+                return ValueError(
+                    f"tool {contract.tool!r} runs for each element of {_ungiven(contract, given)!r}, "
+                    f"which the goal must give as a list"
+                )
+    if lacks:
+        return Unreachable(tuple(Need(name=each.name, wanted_by=tuple(reversed(each.path))) for each in lacks))
+    stuck = next((name for name in wants if name not in obtainable), None)
+    if stuck is None:
+        return None
+    return ValueError(f"needs are cyclic: {' -> '.join(reversed(circle(rules, obtainable, stuck)))}")
 
-    def _missing(self, name: ArtifactName, path: tuple[ArtifactName, ...]) -> list[Need]:
-        """Find the cheapest maker of a name; the list says what stands in the way of every one."""
-        if name in self._held or name in self._best:
-            return []
-        if name in path:
-            loop = " -> ".join(reversed((*path[path.index(name) :], name)))
-            raise ValueError(f"needs are cyclic: {loop}")
-        makers = self._by_name.get(name, [])
-        if not makers:
-            return [Need(name=name, wanted_by=tuple(reversed(path)))]
-        reasons: list[Need] = []
-        for maker in makers:
-            lacks = [need for each in needed_names(maker, self._names) for need in self._missing(each, (*path, name))]
-            reasons += lacks
-            if not lacks:
-                self._offer(name, maker)
-        return [] if name in self._best else reasons
 
-    def _offer(self, name: ArtifactName, maker: Maker) -> None:
-        cost = maker.contract.cost + sum(
-            self._best.get(each, (0.0, None))[0] for each in needed_names(maker, self._names)
-        )
-        if name not in self._best or cost < self._best[name][0]:
-            self._best[name] = (cost, maker)
+def _ungiven(contract: ToolContract, given: dict[ArtifactName, JsonValue]) -> ArtifactName | None:
+    return next((source for source in contract.each.values() if not isinstance(given.get(source), list)), None)
 
-    def _collect(self, name: ArtifactName, chosen: dict[int, Step]) -> None:
-        if name in self._held:
-            return
-        maker = self._best[name][1]
-        assert maker is not None
-        if id(maker) in chosen:
-            return
-        needs = needed_names(maker, self._names)
-        for each in needs:
-            self._collect(each, chosen)
-        chosen[id(maker)] = as_step(maker, needs)
+
+def _alike(name: ArtifactName, product: str) -> bool:
+    """Whether a product such as `loaded_{week}` could bear the name, or belong to the family."""
+    family = _FIELD.sub("*", product)
+    return fnmatchcase(name, family) or fnmatchcase(family, name)
 
 
 def _spread(contract: ToolContract, given: dict[ArtifactName, JsonValue]) -> list[Maker]:
+    if _ungiven(contract, given):
+        return []  # reported only when the goal turns out to need it
     spreads: list[dict[str, JsonValue]] = [{}]
     for parameter, source in contract.each.items():
-        values = given.get(source)
-        if not isinstance(values, list):
-            raise ValueError(  # noqa: TRY004 - bad input like the others, not a wrong type in code
-                f"tool {contract.tool!r} runs for each element of {source!r}, which the goal must give as a list"
-            )
+        values = given[source]
+        assert isinstance(values, list)
         spreads = [{**each, parameter: value} for each in spreads for value in values]
     makers = [fill(contract, spread) for spread in spreads]
     names = [name for maker in makers for name in maker.produces]
@@ -219,7 +214,5 @@ def fill(contract: ToolContract, spread: dict[str, JsonValue]) -> Maker:
 
 
 def _stand_ins(one: ToolContract, other: ToolContract) -> bool:
-    if one.tool == other.tool:
-        return False
     root = {one.tool, one.stands_in_for} & {other.tool, other.stands_in_for} - {None}
     return bool(root) and (one.stands_in_for is not None or other.stands_in_for is not None)

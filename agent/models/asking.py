@@ -7,9 +7,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from openai import LengthFinishReasonError
 
-from agent.boundary import as_json, guarded
+from agent.boundary import guarded
 from agent.core.failure import ErrorFacts
 from agent.core.value import canonical
+from agent.plain import as_json
 from agent.ports import Usage
 
 SECONDS = 900.0
@@ -30,9 +31,7 @@ async def ask(model: Runnable[list[BaseMessage], AIMessage], messages: list[Base
     if isinstance(reply, ErrorFacts):
         return Said(reply, Usage(calls=1))
     if not isinstance(reply, AIMessage):
-        wrong = ErrorFacts(
-            kind="exception", type="TypeError", message=f"the model gave {type(reply).__name__}"
-        )
+        wrong = ErrorFacts(kind="exception", type="TypeError", message=f"the model gave {type(reply).__name__}")
         return Said(wrong, Usage(calls=1))
     return Said(reply, usage_of(messages, reply))
 
@@ -64,14 +63,10 @@ def cut_short(reply: AIMessage) -> bool:
 async def _replied(model: Runnable[list[BaseMessage], AIMessage], messages: list[BaseMessage]) -> AIMessage:
     try:
         return await model.ainvoke(messages)
-    except (
-        LengthFinishReasonError
-    ) as error:  # the client throws the cut reply away; it is paid for all the same
+    except LengthFinishReasonError as error:  # the client throws the cut reply away; it is paid for all the same
         completion = error.completion
         used = completion.usage.total_tokens if completion.usage else 0
-        cut = AIMessage(
-            completion.choices[0].message.content or "", response_metadata={"finish_reason": "length"}
-        )
+        cut = AIMessage(completion.choices[0].message.content or "", response_metadata={"finish_reason": "length"})
         if used:
             cut.usage_metadata = {"input_tokens": 0, "output_tokens": used, "total_tokens": used}
         return cut

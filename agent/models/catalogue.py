@@ -19,18 +19,10 @@ def _line(schema: Schema, contract: ToolContract, written: frozenset[str]) -> st
     properties, required = schema.get("properties"), schema.get("required")
     assert isinstance(properties, dict)
     marks = {name: "" if isinstance(required, list) and name in required else "?" for name in properties}
-    call = ", ".join(
-        f"{name}{mark}: {_type(properties[name])}" for name, mark in marks.items() if name not in given
-    )
+    call = ", ".join(f"{name}{mark}: {_type(properties[name])}" for name, mark in marks.items() if name not in given)
     makes = ", ".join(contract.produces) if promised(contract, written) else "one artifact that you name"
-    needs = (
-        f" Needs {', '.join(contract.needs)}."
-        if contract.tool in written and given and contract.needs
-        else ""
-    )
-    return (
-        f"- {contract.tool}({call}) makes {makes}. {contract.intent.rstrip('.')}.{needs} [{contract.effect}]"
-    )
+    needs = f" Needs {', '.join(contract.needs)}." if contract.tool in written and given and contract.needs else ""
+    return f"- {contract.tool}({call}) makes {makes}. {contract.intent.rstrip('.')}.{needs} [{contract.effect}]"
 
 
 def _type(schema: JsonValue) -> str:

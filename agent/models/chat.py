@@ -49,9 +49,7 @@ def chat_model(settings: Settings) -> BaseChatModel | None:
 class CompatibleChat(ChatOpenAI):
     """`ChatOpenAI` for every server that speaks its protocol, also for those that speak it loosely."""
 
-    def _get_request_payload(
-        self, input_: Any, *, stop: list[str] | None = None, **kwargs: Any
-    ) -> dict[str, Any]:
+    def _get_request_payload(self, input_: Any, *, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
         if self.openai_api_base and "max_completion_tokens" in payload:
             payload["max_tokens"] = payload.pop("max_completion_tokens")  # the name that other servers know

@@ -4,6 +4,7 @@ from agent.core.chaining import Unreachable, chain
 from agent.core.contract import ToolContract
 from agent.core.goal import Goal
 from agent.core.plan import Step, StepId, upstream
+from agent.core.plan_check import Ground, faults
 from agent.core.predicate import reads
 from agent.core.value import ArtifactName
 from agent.ports import PlanDraft, PlanningFailed, PlanRequest
@@ -19,14 +20,14 @@ class ContractPlanner:
     """Plans wanted artifacts over contracts. It asks nobody: it costs nothing and repeats exactly."""
 
     def __init__(self, registry: Registry) -> None:
-        self._plannable = frozenset(registry.plannable)
+        self._schemas = {name: registry.schema(name) for name in registry.plannable}
 
     async def draw(self, request: PlanRequest) -> PlanDraft:
         """Chain from the wanted artifacts to those present, over the request's contracts.
 
         Raises:
             Unreachable: with the needs no tool can produce.
-            PlanningFailed: when nothing is wanted, needs are cyclic, or producers are ambiguous.
+            PlanningFailed: when nothing is wanted, needs are cyclic, producers are ambiguous, or a contract is wrong.
         """
         wants = wanted(request)
         if not wants:
@@ -37,10 +38,18 @@ class ContractPlanner:
             raise
         except ValueError as error:
             raise PlanningFailed(str(error)) from error
-        return PlanDraft(steps=served(numbered(steps), request.goal, wants), planner="contract")
+        return PlanDraft(steps=served(self._checked(numbered(steps), request), request.goal, wants), planner="contract")
 
     def _contracts(self, request: PlanRequest) -> dict[str, ToolContract]:
-        return {name: each for name, each in request.contracts.items() if name in self._plannable}
+        return {name: each for name, each in request.contracts.items() if name in self._schemas}
+
+    def _checked(self, steps: tuple[Step, ...], request: PlanRequest) -> tuple[Step, ...]:
+        """The steps, if they are a plan: a contract can bind an argument to a value that does not fit."""
+        ground = Ground(schemas=self._schemas, present=frozenset((*request.present, *request.goal.given)))
+        found = faults(steps, ground) if steps else ()
+        if found:
+            raise PlanningFailed("; ".join(found))
+        return steps
 
 
 def wanted(request: PlanRequest) -> tuple[ArtifactName, ...]:

@@ -106,9 +106,7 @@ def _maker(drafted: DraftedStep, contract: ToolContract) -> Maker:
 def _still_needed(maker: Maker, args: Mapping[str, JsonValue]) -> tuple[ArtifactName, ...]:
     """The contract's needs, less those that only an argument carried which the model gave itself."""
     replaced = {name: each for name, each in maker.args.items() if args[name] != each}
-    gone = referenced(replaced) - referenced(
-        {name: maker.args[name] for name in maker.args if name not in replaced}
-    )
+    gone = referenced(replaced) - referenced({name: maker.args[name] for name in maker.args if name not in replaced})
     return tuple(each for each in maker.contract.needs if each not in gone)
 
 

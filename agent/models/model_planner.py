@@ -44,9 +44,7 @@ class ModelPlanner:
             self._structured,
             partial(self._messages, request),
             DraftedPlan,
-            plan_schema(
-                schemas, request.contracts, self._written, meaning=not wanted(request), window=WINDOW
-            ),
+            plan_schema(schemas, request.contracts, self._written, meaning=not wanted(request), window=WINDOW),
             partial(self._accepted, request),
         )
         if isinstance(sampled.value, Faults):
@@ -86,9 +84,7 @@ class ModelPlanner:
             constraints=listed(goal.constraints),
             wants=listed(wanted(request)),
             criteria=listed(criteria),
-            present=fenced(
-                listed([f"{name}: {each}" for name, each in request.present.items()]), "artifacts"
-            ),
+            present=fenced(listed([f"{name}: {each}" for name, each in request.present.items()]), "artifacts"),
             done=listed(request.done),
             why=fenced(f"{order.trigger}: {order.reason}" + _error(request), "the run"),
             falsified=listed(order.falsified),

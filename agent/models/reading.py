@@ -68,9 +68,7 @@ def objects(text: str) -> Found:
         try:
             value, at = decoder.raw_decode(text, start.start())
         except JSONDecodeError as error:
-            return Found(
-                tuple(found), f"the JSON is broken: {error.msg} (line {error.lineno}, column {error.colno})"
-            )
+            return Found(tuple(found), f"the JSON is broken: {error.msg} (line {error.lineno}, column {error.colno})")
         except RecursionError:
             return Found(tuple(found), "the JSON is nested too deeply")
         found.append(value)

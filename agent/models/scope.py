@@ -28,15 +28,11 @@ class ModelScope:
     async def scope(self, intent: str, tool: str, error: ErrorFacts) -> ScopeAnswer:
         """The scope of an error; `UNSURE` when three replies were no answer."""
         prompting = partial(self._messages, intent, tool, error)
-        sampled = await sample(
-            self._structured, prompting, DraftedScope, scope_schema(), lambda drafted: drafted
-        )
+        sampled = await sample(self._structured, prompting, DraftedScope, scope_schema(), lambda drafted: drafted)
         scope = UNSURE if isinstance(sampled.value, Faults) else sampled.value.scope
         return ScopeAnswer(scope=scope, usage=sampled.usage)
 
-    def _messages(
-        self, intent: str, tool: str, error: ErrorFacts, rejected: tuple[str, ...]
-    ) -> list[BaseMessage]:
+    def _messages(self, intent: str, tool: str, error: ErrorFacts, rejected: tuple[str, ...]) -> list[BaseMessage]:
         del rejected  # the closed set is in the schema; there is nothing to argue about
         status = f" {error.status}" if error.status else ""
         said = f"{error.type}{status}: {error.message}".lstrip(": ")

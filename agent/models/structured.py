@@ -23,9 +23,7 @@ T = TypeVar("T", bound=BaseModel)
 
 REFUSED_STATUS = frozenset({400, 404, 405, 415, 422, 500, 501})
 """Statuses by which servers say that they do not know a mode; 500 is what some answer to an unknown field."""
-REFUSED_TYPES = frozenset(
-    {"NotImplementedError", "ValueError", "TypeError", "AttributeError", "ValidationError"}
-)
+REFUSED_TYPES = frozenset({"NotImplementedError", "ValueError", "TypeError", "AttributeError", "ValidationError"})
 """What clients throw for a mode they do not have."""
 
 
@@ -98,9 +96,7 @@ class Structured:
         async def fill(given: list[BaseMessage]) -> AIMessage:
             # built inside, because a client may refuse the mode here as well; the raw reply is read by
             # ourselves: LangChain gives None, and no error, for a reply that is prose
-            form: Runnable[Any, Any] = self._model.with_structured_output(
-                shown, method=mode.value, include_raw=True
-            )
+            form: Runnable[Any, Any] = self._model.with_structured_output(shown, method=mode.value, include_raw=True)
             raw: AIMessage = (await form.ainvoke(given))["raw"]
             return raw
 
@@ -116,6 +112,4 @@ def _unknown(value: object) -> bool:
 
 def _instruction(schema: dict[str, JsonValue]) -> HumanMessage:
     spelled = json.dumps(schema, separators=(",", ":"))
-    return HumanMessage(
-        f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{spelled}"
-    )
+    return HumanMessage(f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{spelled}")

@@ -52,9 +52,7 @@ def actions(reply: AIMessage) -> tuple[Action, ...]:
 
 def taken_ids(messages: Iterable[BaseMessage]) -> frozenset[str]:
     """Ids of all calls so far."""
-    return frozenset(
-        each.id for message in messages if isinstance(message, AIMessage) for each in actions(message)
-    )
+    return frozenset(each.id for message in messages if isinstance(message, AIMessage) for each in actions(message))
 
 
 def normalised(reply: AIMessage, tools: Iterable[str], taken: frozenset[str]) -> AIMessage:
