@@ -4,10 +4,10 @@ One asynchronous definition of every node serves `ainvoke` as it is, and `invoke
 thread of its own that lives as long as the call.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
+from typing import Any
 
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -18,7 +18,7 @@ from agent.core.phase import LEGAL, START, Phase
 from agent.nodes.scope import KEY, Portal, RunScope
 from agent.nodes.state import RunInput, RunState, RunUpdate
 
-PhaseNode = Callable[[RunState, RunnableConfig], Awaitable[RunUpdate]]
+PhaseNode = Callable[[RunState, RunnableConfig], Coroutine[Any, Any, RunUpdate]]
 
 PORTAL = "__run_portal"
 """Where the event loop of a synchronous call rides in `config["configurable"]`."""
@@ -77,28 +77,42 @@ def draw(
     """Compile the loop from the phase table and one node for each phase."""
     builder = StateGraph(RunState, input_schema=RunInput, output_schema=RunState)
     for phase, node in nodes.items():
-        builder.add_node(phase.value, _runnable(node, phase))
+        builder.add_node(phase.value, _Node(node, phase))
         targets: dict[Hashable, str] = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
-        builder.add_conditional_edges(phase.value, _route, targets)
+        builder.add_conditional_edges(phase.value, _Route(), targets)
     builder.set_entry_point(START.value)
     compiled = builder.compile(checkpointer=checkpointer, store=store, name=name)
     attrs = {key: each for key, each in compiled.__dict__.items() if key != "__orig_class__"}
     return LoopGraph(**attrs)
 
 
-def _route(state: RunState) -> str:
-    return str(state["phase"])
+class _Node(Runnable[RunState, RunUpdate]):
+    """A phase node as LangGraph runs it, without a run of its own in the trace: LangGraph's around it is enough."""
+
+    def __init__(self, node: PhaseNode, phase: Phase) -> None:
+        self.name = phase.value
+        self._node = node
+
+    def invoke(self, input: RunState, config: RunnableConfig | None = None, **_: Any) -> RunUpdate:
+        assert config is not None
+        portal: Portal = config["configurable"][PORTAL]
+        return portal.call(self._node(input, config))
+
+    async def ainvoke(self, input: RunState, config: RunnableConfig | None = None, **_: Any) -> RunUpdate:
+        assert config is not None
+        return await self._node(input, config)
 
 
-def _runnable(node: PhaseNode, phase: Phase) -> RunnableLambda[RunState, RunUpdate]:
-    def blocking(state: RunState, config: RunnableConfig) -> RunUpdate:
-        portal = config["configurable"][PORTAL]
-        return cast(RunUpdate, portal.call(node(state, config)))
+class _Route(Runnable[RunState, str]):
+    """Where the state says the run goes next; no node of its own in the trace either."""
 
-    async def native(state: RunState, config: RunnableConfig) -> RunUpdate:
-        return await node(state, config)
+    name = "route"
 
-    return RunnableLambda(blocking, native, name=phase.value)
+    def invoke(self, input: RunState, *_: Any, **__: Any) -> str:
+        return str(input["phase"])
+
+    async def ainvoke(self, input: RunState, *_: Any, **__: Any) -> str:
+        return str(input["phase"])
 
 
 def _scoped(config: RunnableConfig | None, scope: RunScope, portal: Portal | None) -> RunnableConfig:

@@ -1,0 +1,144 @@
+"""How a DAG is run: through our graph, synchronously and asynchronously, and in plain LangGraph waves."""
+
+import asyncio
+import operator
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Send
+
+from agent import Goal, build_graph, contract
+from tests.benchmarks.dags import Task, ends
+
+CONFIG: Any = {"configurable": {"thread_id": "bench"}}
+
+
+def through_invoke(tasks: Sequence[Task], effect: str = "read_only") -> float:
+    """Seconds of one run through `invoke` with LangGraph's own SqliteSaver, durability sync."""
+    with _file() as file, SqliteSaver.from_conn_string(file) as saver:
+        return _invoked(tasks, effect, saver)
+
+
+def in_memory(tasks: Sequence[Task], effect: str = "read_only") -> float:
+    """Seconds of one run through `invoke` with checkpoints in memory."""
+    return _invoked(tasks, effect, InMemorySaver())
+
+
+def through_ainvoke(tasks: Sequence[Task], effect: str = "read_only") -> float:
+    """Seconds of one run through `ainvoke` with LangGraph's own AsyncSqliteSaver, durability sync."""
+    return asyncio.run(_ainvoked(tasks, effect))
+
+
+def in_waves(tasks: Sequence[Task]) -> float:
+    """Seconds of the same DAG in plain LangGraph: each wave of ready tasks is a `Send` fan-out."""
+    by_name = {each.name: each for each in tasks}
+
+    class Progress(TypedDict):
+        done: Annotated[list[str], operator.add]
+
+    def work(task: Task) -> dict[str, list[str]]:
+        time.sleep(task.seconds)
+        return {"done": [task.name]}
+
+    def wave(state: Progress) -> list[Send] | str:
+        done = set(state["done"])
+        ready = [each for name, each in by_name.items() if name not in done and done.issuperset(each.needs)]
+        return [Send("work", each) for each in ready] or END
+
+    # mypy cannot see that a `Send` brings the node its own input
+    builder: Any = StateGraph(Progress)
+    builder.add_node("look", lambda state: {})
+    builder.add_node("work", work)
+    builder.add_edge(START, "look")
+    builder.add_conditional_edges("look", wave, ["work", END])
+    builder.add_edge("work", "look")
+    with _file() as file, SqliteSaver.from_conn_string(file) as saver:
+        graph = builder.compile(checkpointer=saver)
+        begun = time.perf_counter()
+        final = graph.invoke({"done": []}, {**CONFIG, "max_concurrency": 64}, durability="sync")
+        passed = time.perf_counter() - begun
+    assert len(final["done"]) == len(tasks)
+    return passed
+
+
+def bare_superstep(rounds: int = 200) -> float:
+    """Seconds of one super-step of LangGraph in memory that does nothing: the unit for this machine, now."""
+
+    class Count(TypedDict):
+        count: int
+
+    builder: Any = StateGraph(Count)
+    builder.add_node("next", lambda state: {"count": state["count"] + 1})
+    builder.add_edge(START, "next")
+    builder.add_conditional_edges("next", lambda state: "next" if state["count"] < rounds else END, ["next", END])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    begun = time.perf_counter()
+    graph.invoke({"count": 0}, {**CONFIG, "recursion_limit": rounds + 1}, durability="sync")
+    return (time.perf_counter() - begun) / rounds
+
+
+def _invoked(tasks: Sequence[Task], effect: str, saver: BaseCheckpointSaver[Any]) -> float:
+    graph = build_graph([_tool(each, effect) for each in tasks], checkpointer=saver)
+    begun = time.perf_counter()
+    final = graph.invoke({"goal": Goal(wants=ends(tasks))}, CONFIG)
+    passed = time.perf_counter() - begun
+    _check(final, tasks)
+    return passed
+
+
+async def _ainvoked(tasks: Sequence[Task], effect: str) -> float:
+    with _file() as file:
+        async with AsyncSqliteSaver.from_conn_string(file) as saver:
+            graph = build_graph([_async_tool(each, effect) for each in tasks], checkpointer=saver)
+            begun = time.perf_counter()
+            final = await graph.ainvoke({"goal": Goal(wants=ends(tasks))}, CONFIG)
+            passed = time.perf_counter() - begun
+    _check(final, tasks)
+    return passed
+
+
+def _check(final: Any, tasks: Sequence[Task]) -> None:
+    outcome = final["outcome"]
+    assert outcome.status == "satisfied", outcome.reason
+    assert len(outcome.artifacts) == len(tasks)
+
+
+def _tool(task: Task, effect: str) -> BaseTool:
+    def work() -> dict[str, str]:
+        time.sleep(task.seconds)
+        return {"made": task.name}
+
+    return _promised(StructuredTool.from_function(work, name=task.name, description="Sleep."), task, effect)
+
+
+def _async_tool(task: Task, effect: str) -> BaseTool:
+    async def work() -> dict[str, str]:
+        await asyncio.sleep(task.seconds)
+        return {"made": task.name}
+
+    tool = StructuredTool.from_function(coroutine=work, name=task.name, description="Sleep.")
+    return _promised(tool, task, effect)
+
+
+def _promised(tool: BaseTool, task: Task, effect: str) -> BaseTool:
+    ensures = f"artifacts.{task.name}.made == '{task.name}'"
+    return contract(needs=task.needs, produces=task.name, effect=effect, ensures=ensures)(tool)
+
+
+@contextmanager
+def _file() -> Iterator[str]:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "bench.db"
+        with closing(sqlite3.connect(file)):
+            yield str(file)
