@@ -1,14 +1,15 @@
-"""The boundary: whatever a tool throws or returns becomes facts and JSON values, never an exception further in."""
+"""The boundary: whatever a tool throws becomes facts, never an exception further in. `plain` does it for values."""
 
 import asyncio
 import re
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import isfinite, nan
 from typing import TypeVar
 
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
 from agent.core.failure import ErrorFacts
 from agent.core.value import JsonValue
@@ -17,8 +18,6 @@ T = TypeVar("T")
 
 MESSAGE_LIMIT = 2000
 """Characters of an error text that are kept: head and tail."""
-DEPTH_LIMIT = 100
-"""Nesting of a returned value; deeper parts are kept as text."""
 
 _SECRETS = re.compile(
     r"(?i)(bearer\s+)[\w.~+/-]{8,}=*|\b(sk-)[\w-]{8,}|((?:api[_-]?key|token|password|passwd|secret)['\"]?\s*[=:]\s*['\"]?)[^\s'\"&,;]+"
@@ -78,24 +77,6 @@ def error_in(value: JsonValue) -> ErrorFacts | None:
     )
 
 
-def as_json(value: object, depth: int = 0) -> JsonValue:
-    """Make any returned object a JSON value; what has no JSON form is kept as text, never dropped."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value if type(value) in (type(None), bool, int, float, str) else _plain(value)
-    if depth > DEPTH_LIMIT:
-        return repr(value)[:MESSAGE_LIMIT]
-    if isinstance(value, BaseModel):
-        return as_json(value.model_dump(), depth + 1)
-    if isinstance(value, Mapping):
-        return {_key(key): as_json(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, bytes | bytearray):
-        return bytes(value).decode("utf-8", "backslashreplace")
-    if isinstance(value, Iterable):
-        listed = sorted(value, key=repr) if isinstance(value, set | frozenset) else list(value)
-        return [as_json(each, depth + 1) for each in listed]
-    return str(value)
-
-
 def masked(text: str) -> str:
     """Hide what looks like a credential."""
     return _SECRETS.sub(lambda m: next((g for g in m.groups() if g), "") + "***", text)
@@ -133,25 +114,17 @@ def _retry_after(headers: object, now: Callable[[], datetime]) -> float | None:
     if not said:
         return None
     try:
-        return max(0.0, float(said))
+        seconds = float(said)
     except ValueError:
-        pass
+        seconds = _until(said, now)
+    return max(0.0, seconds) if isfinite(seconds) else None
+
+
+def _until(date: str, now: Callable[[], datetime]) -> float:
     try:
-        return max(0.0, (parsedate_to_datetime(said) - now()).total_seconds())
+        return (parsedate_to_datetime(date) - now()).total_seconds()
     except (ValueError, TypeError):
-        return None
-
-
-def _plain(value: bool | int | float | str | None) -> JsonValue:
-    """A subclass of a basic type (an enum, a numpy-like number) as the basic type itself."""
-    for basic in (bool, int, float, str):
-        if isinstance(value, basic):
-            return basic(value.value if hasattr(value, "value") else value)
-    return None
-
-
-def _key(key: object) -> str:
-    return key if type(key) is str else str(getattr(key, "value", key))
+        return nan
 
 
 def secret(value: SecretStr | None) -> str | None:

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -77,7 +78,8 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="kintsugi-loop", daemon=True)
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="kintsugi-loop", daemon=True)
         self._thread.start()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
@@ -94,9 +96,16 @@ class Portal:
 
     def close(self) -> None:
         """Stop the loop and its thread."""
+        self._closing = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    def _run(self) -> None:
+        """Run the loop. An exit or interrupt inside a task leaves the loop as well; the caller waits for the task."""
+        while not self._closing:
+            with suppress(KeyboardInterrupt, SystemExit):
+                self._loop.run_forever()
 
 
 def scope_of(config: RunnableConfig) -> RunScope:

@@ -5,16 +5,20 @@ import contextvars
 import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, wraps
+from typing import Any, TypeVar
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from agent.boundary import as_json, error_in, guarded
+from agent.boundary import error_in, guarded
 from agent.core.failure import ErrorFacts
 from agent.core.value import JsonValue
+from agent.plain import as_json
 from agent.ports import Observation
 from agent.tools.contracts import accepted
 from agent.tools.registry import Registry, UnknownTool
+
+T = TypeVar("T")
 
 
 class Caller:
@@ -32,8 +36,7 @@ class Caller:
             tool = self._registry.tool(name)
         except UnknownTool as error:
             return ErrorFacts(kind="exception", type="UnknownTool", bases=("LookupError",), message=str(error))
-        work = tool.ainvoke(args) if _is_async(tool) else self._in_thread(partial(tool.invoke, args))
-        returned = await guarded(self._as_json(work), self._seconds)
+        returned = await guarded(self._called(tool, args), self._seconds)
         return returned if isinstance(returned, ErrorFacts) else error_in(returned) or returned
 
     async def look(self, tool: str, args: dict[str, JsonValue]) -> Observation | None:
@@ -41,26 +44,48 @@ class Caller:
         probe = self._registry.probe(tool)
         if probe is None:
             return None
-        seen = await guarded(self._as_json(self._probe(probe, accepted(probe, args))), self._seconds)
+        seen = await guarded(self._probed(probe, accepted(probe, args)), self._seconds)
         if isinstance(seen, ErrorFacts):
             return Observation(error=seen.model_copy(update={"kind": "probe"}))
         return Observation(value=seen)
 
-    async def _probe(self, probe: Callable[..., object], args: dict[str, JsonValue]) -> object:
+    async def _called(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue:
+        if _is_async(tool):
+            return as_json(await _contained(tool).ainvoke(args))
+        # a lazy or a large result is read where the tool ran, not on the event loop
+        return await self._in_thread(lambda: as_json(tool.invoke(args)))
+
+    async def _probed(self, probe: Callable[..., object], args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         if isinstance(probe, BaseTool):
             return await self.call(probe.name, args)
         if inspect.iscoroutinefunction(probe):
-            return await probe(**args)
+            return as_json(await probe(**args))
         found = await self._in_thread(partial(probe, **args))
-        return await found if inspect.isawaitable(found) else found
+        return as_json(await found if inspect.isawaitable(found) else found)
 
-    async def _in_thread(self, work: Callable[[], object]) -> object:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         context = contextvars.copy_context()
         return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)
 
-    async def _as_json(self, work: object) -> JsonValue:
-        assert inspect.isawaitable(work)
-        return as_json(await work)
+
+class ToolExited(RuntimeError):
+    """A tool called `sys.exit`; inside a task that would end the event loop and the run with it."""
+
+
+def _contained(tool: BaseTool) -> BaseTool:
+    """The tool with its exit turned into an ordinary error; LangChain runs its coroutine as a task of its own."""
+    work = tool.coroutine if isinstance(tool, StructuredTool) else None
+    if work is None:
+        return tool
+
+    @wraps(work)
+    async def contained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await work(*args, **kwargs)
+        except SystemExit as error:
+            raise ToolExited(f"the tool called sys.exit({error.code!r})") from error
+
+    return tool.model_copy(update={"coroutine": contained})
 
 
 def _is_async(tool: BaseTool) -> bool:
