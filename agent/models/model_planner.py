@@ -16,6 +16,7 @@ from agent.models.sampling import Faults, sample
 from agent.models.structured import Structured
 from agent.models.wire import plan_schema
 from agent.ports import PlanDraft, PlanningFailed, PlanRequest
+from agent.tools.contracts import has_contract
 from agent.tools.registry import Registry
 
 WINDOW = 7
@@ -30,7 +31,7 @@ class ModelPlanner:
     def __init__(self, model: BaseChatModel, registry: Registry) -> None:
         self._structured = Structured(model)
         self._schemas = {name: registry.schema(name) for name in registry.names()}
-        self._written = frozenset(registry.plannable)
+        self._written = frozenset(name for name in registry.names() if has_contract(registry.tool(name)))
         self._prompt, self._part = Prompt("planner"), Prompt("rewriter")
 
     async def draw(self, request: PlanRequest) -> PlanDraft:

@@ -6,13 +6,14 @@ The mode is found out by asking and remembered for the model: a server is asked 
 import json
 import weakref
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import BaseModel
 
+from agent.boundary import facts_of
 from agent.core.failure import ErrorFacts
 from agent.core.value import JsonValue
 from agent.models.asking import Said, ask, total
@@ -23,8 +24,9 @@ T = TypeVar("T", bound=BaseModel)
 
 REFUSED_STATUS = frozenset({400, 404, 405, 415, 422, 500, 501})
 """Statuses by which servers say that they do not know a mode; 500 is what some answer to an unknown field."""
-REFUSED_TYPES = frozenset({"NotImplementedError", "ValueError", "TypeError", "AttributeError", "ValidationError"})
-"""What clients throw for a mode they do not have."""
+_CLIENT_REFUSES = (NotImplementedError, ValueError, TypeError, AttributeError)
+"""What clients throw for a mode they do not have, before or while they ask."""
+REFUSED_TYPES = frozenset(each.__name__ for each in _CLIENT_REFUSES)
 
 
 class Mode(StrEnum):
@@ -93,14 +95,12 @@ class Structured:
         if mode is Mode.TEXT:
             return await ask(self._model, [*messages, _instruction(shown)])
 
-        async def fill(given: list[BaseMessage]) -> AIMessage:
-            # built inside, because a client may refuse the mode here as well; the raw reply is read by
-            # ourselves: LangChain gives None, and no error, for a reply that is prose
-            form: Runnable[Any, Any] = self._model.with_structured_output(shown, method=mode.value, include_raw=True)
-            raw: AIMessage = (await form.ainvoke(given))["raw"]
-            return raw
-
-        return await ask(RunnableLambda(fill), messages)
+        try:
+            # the raw reply is read by ourselves: LangChain gives None, and no error, for a reply that is prose
+            form: Any = self._model.with_structured_output(shown, method=mode.value, include_raw=True)
+        except _CLIENT_REFUSES as error:
+            return Said(facts_of(error), Usage())
+        return await ask(form | itemgetter("raw"), messages)
 
 
 def _unknown(value: object) -> bool:
