@@ -1,0 +1,193 @@
+"""Which commands are there, and what do they take? Each opens the home folder and hands over.
+
+What a command needs is imported when it runs: help and completion should not wait for a model's client.
+"""
+
+import os
+import secrets
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any
+
+import typer
+import typer.main
+from typer.core import TyperGroup
+
+from agent.cli.environment import load_settings, read_dotenv
+from agent.cli.exits import EXITS, BadInput, Code
+from agent.cli.screen import errors
+
+
+class Commands(TyperGroup):
+    """All commands; the one place where a refusal becomes a sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except BadInput as error:
+            errors().print(f"kintsugi: {error}", style="red", markup=False)
+            raise typer.Exit(Code.USAGE) from error
+
+
+app = typer.Typer(
+    name="kintsugi",
+    cls=Commands,
+    help="Run agents that keep verified work and repair only what broke.",
+    epilog=EXITS,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Thread = Annotated[str, typer.Argument(help="Thread, as `kintsugi threads` lists it.", show_default=False)]
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="Folder of the database. Default: KINTSUGI_HOME, or .kintsugi.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
+Model = Annotated[str | None, typer.Option("--model", help="Chat model, as openai:gpt-5. Default: KINTSUGI_MODEL.")]
+Tools = Annotated[
+    str | None, typer.Option("--tools", help="List of tools, as module:attribute. Default: KINTSUGI_TOOLS.")
+]
+
+
+@app.callback()
+def kintsugi(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")] = False,  # noqa: ARG001 - read when it happens
+) -> None:
+    """Run agents that keep verified work and repair only what broke."""
+    if version:
+        from importlib.metadata import version as installed
+
+        print(installed("kintsugi"))
+        raise typer.Exit
+    read_dotenv()
+
+
+@app.command(epilog=EXITS)
+def run(
+    goal: Annotated[str, typer.Argument(help="A .toml goal file, or text (needs a model).", show_default=False)],
+    tools: Tools = None,
+    thread: Annotated[str | None, typer.Option(help="Name of the run. Default: a new one.")] = None,
+    model: Model = None,
+    json: Json = False,
+    home: HomeOption = None,
+) -> None:
+    """Work towards a goal with your tools. A thread that has run before keeps what holds."""
+    from agent.cli import commands
+
+    settings = load_settings(home, model)
+    raise typer.Exit(commands.run(settings, goal, tools, thread or secrets.token_hex(3), json))
+
+
+@app.command(epilog=EXITS)
+def demo(
+    name: Annotated[str | None, typer.Argument(help="Scenario; none: list them.", show_default=False)] = None,
+    event: Annotated[str | None, typer.Option(help="What happens to the world in the middle of the run.")] = None,
+    thread: Annotated[str | None, typer.Option(help="Name of the run. Default: the scenario's.")] = None,
+    json: Json = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, under a new name and in a new world.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Run a packaged scenario in a small real world that misbehaves on purpose."""
+    from agent.cli import commands
+
+    raise typer.Exit(commands.demo(load_settings(home), name, event, thread, json, fresh))
+
+
+@app.command(epilog=EXITS)
+def resume(
+    thread: Thread,
+    answer: Annotated[str | None, typer.Option(help="To the open question: a choice, or JSON.")] = None,
+    reason: Annotated[str, typer.Option(help="Why, for the answers `skip` and `abort`.")] = "",
+    tools: Tools = None,
+    model: Model = None,
+    json: Json = False,
+    home: HomeOption = None,
+) -> None:
+    """Go on with a run that was killed or interrupted, or that waits for an answer."""
+    from agent.cli import commands
+
+    settings = load_settings(home, model)
+    raise typer.Exit(commands.resume(settings, thread, tools, answer, reason, json))
+
+
+@app.command(epilog=EXITS)
+def goal(
+    thread: Thread,
+    new: Annotated[str | None, typer.Argument(help="A .toml goal file, or text.", show_default=False)] = None,
+    want: Annotated[list[str] | None, typer.Option(help="One more artifact to make.")] = None,
+    criterion: Annotated[list[str] | None, typer.Option(help="One more CEL predicate that must hold.")] = None,
+    model: Model = None,
+    json: Json = False,
+    home: HomeOption = None,
+) -> None:
+    """Change what a run is for: state another goal, or add to the one it has. What still serves is kept."""
+    from agent.cli import commands
+
+    settings = load_settings(home, model)
+    raise typer.Exit(commands.goal(settings, thread, new, want or [], criterion or [], json))
+
+
+@app.command()
+def trace(
+    thread: Thread,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Tell what happened, and why: one line for each record."""
+    from agent.cli import reading
+
+    reading.trace(load_settings(home), thread, json)
+
+
+@app.command()
+def threads(home: HomeOption = None) -> None:
+    """List all runs, the one that changed last first."""
+    from agent.cli import reading
+
+    reading.threads(load_settings(home))
+
+
+@app.command()
+def doctor(home: HomeOption = None) -> None:
+    """Check what is configured, and whether it can be reached."""
+    from agent.cli import reading
+
+    raise typer.Exit(reading.doctor(load_settings(home)))
+
+
+def unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Tell of a bug in one line; it is how Python reports what nobody has caught."""
+    if "--debug" in sys.argv or os.environ.get("KINTSUGI_DEBUG"):
+        traceback.print_exception(kind, error, trace)
+        return
+    last = traceback.extract_tb(trace)[-1:]
+    place = f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last else ""
+    said = " ".join(str(error).split())
+    errors().print(f"kintsugi: unexpected {kind.__name__}: {said}{place}", style="red", markup=False)
+    errors().print(
+        "What was verified is kept. For the traceback: KINTSUGI_DEBUG=1, or kintsugi --debug ...", markup=False
+    )
+
+
+def main() -> None:
+    """Entry point of the `kintsugi` command."""
+    sys.excepthook = unexpected
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr] # a text stream, unless somebody replaced it
+    try:
+        typer.main.get_command(app).main(prog_name="kintsugi")
+    except SystemExit as end:
+        sys.stdout.flush()
+        if end.code == Code.INTERRUPTED:
+            # a tool that only reads may still be busy in its thread; nobody waits for it any more
+            os._exit(Code.INTERRUPTED)
+        raise
+
+
+if __name__ == "__main__":
+    main()

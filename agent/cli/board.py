@@ -1,0 +1,100 @@
+"""How does a plan look while it runs? Steps with their state, tries and rungs, and below them what is spent."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from agent.cli.screen import COLOURS
+from agent.core.ladder import Rung
+from agent.core.limits import Ledger, Limits
+from agent.core.plan import Plan, Step, StepStatus
+from agent.core.record import Recovered
+
+MARKS = {
+    StepStatus.DONE: "✔",
+    StepStatus.RUNNING: "▸",
+    StepStatus.PENDING: "·",
+    StepStatus.INVALID: "!",
+    StepStatus.FAILED: "✘",
+    StepStatus.SKIPPED: "-",
+}
+
+_AROUND = 4
+"""Lines that are not steps: those left out above and below, the budgets, and the prompt."""
+
+
+class Board:
+    """The plan as the updates of the graph tell it; renders itself."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Args: what the run may use."""
+        self._limits = limits
+        self._began = time.monotonic()
+        self.plan = Plan()
+        self.ledger = Ledger()
+        self.rungs: dict[str, Rung] = {}
+        """By step key: the last rung taken."""
+
+    def take(self, update: Mapping[str, Any]) -> None:
+        """Follow what a node returned."""
+        self.plan = update.get("plan", self.plan)
+        self.ledger = update.get("ledger", self.ledger)
+        for record in update.get("trace", ()):
+            if isinstance(record, Recovered):
+                self.rungs[record.classified.failure.key] = record.choice.rung
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = max(5, (options.height or console.height) - _AROUND) if console.is_terminal else None
+        shown, above, below = _window([each for each in self.plan.steps if each.live], rows)
+        table = Table.grid(padding=(0, 2))
+        for ratio in (None, 1, None, None):
+            table.add_column(no_wrap=True, overflow="ellipsis", ratio=ratio)
+        for step in shown:
+            table.add_row(*self._row(step))
+        yield Group(*_count(above, "done"), table, *_count(below, "more"), self._spent())
+
+    def _row(self, step: Step) -> tuple[Text, Text, Text, Text]:
+        colour = COLOURS[step.status]
+        rung = self.rungs.get(step.key)
+        tries = f"try {step.attempts}" if step.attempts > 1 else ""
+        intent = Text(step.intent, "dim" if step.status is StepStatus.PENDING else "")
+        return (
+            Text(f"  {MARKS.get(step.status, ' ')} {step.status}", colour),
+            intent,
+            Text(tries, "dim"),
+            Text(rung or "", COLOURS[rung] if rung else ""),
+        )
+
+    def _spent(self) -> Text:
+        return Text(f"  {spent(self.ledger, self._limits)} · {time.monotonic() - self._began:.1f} s", "dim")
+
+
+def spent(ledger: Ledger, limits: Limits) -> str:
+    """The budgets in a line: what is used, and of how much."""
+    parts = [f"{ledger.steps} of {limits.steps} attempts"]
+    parts += [f"{sum(used.values())} {name}" for name, used in _by_step(ledger).items() if used]
+    parts.append(f"{ledger.replan} of {limits.replan} replans")
+    if ledger.tokens:
+        parts.append(f"{ledger.tokens:,} of {limits.tokens:,} tokens")
+    return " · ".join(parts)
+
+
+def _by_step(ledger: Ledger) -> dict[str, dict[str, int]]:
+    return {"retries": ledger.retry, "patches": ledger.patch, "rewrites": ledger.rewrite}
+
+
+def _window(steps: list[Step], rows: int | None) -> tuple[list[Step], int, int]:
+    """The steps that fit: first what is done gives way, then what comes last."""
+    if rows is None or len(steps) <= rows:
+        return steps, 0, 0
+    begun = next((i for i, each in enumerate(steps) if each.status is not StepStatus.DONE), len(steps))
+    start = max(0, min(begun - 2, len(steps) - rows))
+    return steps[start : start + rows], start, len(steps) - start - rows
+
+
+def _count(number: int, what: str) -> list[Text]:
+    return [Text(f"  … {number} {what}", "dim")] if number else []

@@ -1,0 +1,120 @@
+"""Is everything that is configured in order? Checks that change nothing, contact no stranger and print no secret."""
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from langsmith.utils import get_env_var, tracing_is_enabled
+
+from agent.boundary import masked, secret
+from agent.models.chat import chat_model
+from agent.settings import Settings
+from agent.store.database import DatabaseRefused, open_database
+from agent.tools.loading import ToolsNotFound, load_tools
+
+SECONDS = 2.0
+"""How long the model's server may take to answer that it is there."""
+
+_PACKAGES = ("kintsugi", "langgraph", "langgraph-checkpoint-sqlite", "langchain-core", "langchain-openai", "langsmith")
+_LOCAL = ("127.0.0.1", "::1", "localhost")
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    fine: bool
+    said: str
+
+
+def findings(settings: Settings) -> Iterator[Finding]:
+    """Look at everything, one after the other."""
+    yield _python()
+    yield Finding("packages", True, ", ".join(f"{name} {_version(name)}" for name in _PACKAGES))
+    yield _home(settings.home)
+    yield _database(settings.home / "kintsugi.db")
+    yield _tools(settings)
+    yield _model(settings)
+    yield _langsmith()
+
+
+def _python() -> Finding:
+    found = sys.version_info[:2]
+    said = f"{sys.version.split()[0]} at {sys.executable}"
+    return Finding("Python", (3, 11) <= found < (3, 14), said)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _home(home: Path) -> Finding:
+    nearest = next(each for each in (home.absolute(), *home.absolute().parents) if each.exists())
+    there = "" if home.exists() else ", made by the first run"
+    fine = nearest.is_dir() and os.access(nearest, os.W_OK)
+    return Finding("home", fine, f"{home}{there}" if fine else f"{home}: {nearest} cannot be written to")
+
+
+def _database(path: Path) -> Finding:
+    if not path.exists():
+        return Finding("database", True, f"{path}, made by the first run")
+    try:
+        open_database(path).close()
+    except DatabaseRefused as error:
+        return Finding("database", False, str(error))
+    return Finding("database", True, f"{path} opens")
+
+
+def _tools(settings: Settings) -> Finding:
+    if settings.tools is None:
+        return Finding("tools", True, "none configured; name them with --tools, or in KINTSUGI_TOOLS")
+    try:
+        return Finding("tools", True, f"{settings.tools}: {len(load_tools(settings.tools))}")
+    except (ToolsNotFound, ImportError, SyntaxError, ValueError) as error:
+        return Finding("tools", False, f"KINTSUGI_TOOLS: {error}")
+
+
+def _model(settings: Settings) -> Finding:
+    try:
+        model = chat_model(settings)
+    except ValueError as error:
+        return Finding("model", False, str(error))
+    if model is None:
+        return Finding("model", True, "none configured; goals that state wants and criteria need none")
+    url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
+    if url is None:
+        return Finding("model", True, f"{settings.model}, with a key; the provider is not contacted")
+    problem = _unreachable(url, secret(settings.api_key) or os.environ.get("OPENAI_API_KEY", ""))
+    shown = masked(url)
+    return Finding("model", not problem, f"{settings.model} at {shown}" + (f": {problem}" if problem else " answers"))
+
+
+def _unreachable(url: str, key: str) -> str:
+    """Why the server cannot be used; empty when it answers."""
+    try:
+        request = Request(f"{url.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"} if key else {})
+        # a proxy knows nothing of this machine's own addresses
+        proxies = [ProxyHandler({})] if urlsplit(url).hostname in _LOCAL else []
+        with build_opener(*proxies).open(request, timeout=SECONDS):
+            return ""
+    except HTTPError as error:
+        return f"refused with status {error.code}" if error.code in (401, 403) or error.code >= 500 else ""
+    except (URLError, OSError, ValueError) as error:
+        return f"cannot be reached ({getattr(error, 'reason', error)})"
+
+
+def _langsmith() -> Finding:
+    if not tracing_is_enabled():
+        return Finding("LangSmith", True, "off; LANGSMITH_TRACING=true turns it on")
+    project = get_env_var("PROJECT", default="default")
+    keyed = bool(get_env_var("API_KEY"))
+    return Finding("LangSmith", keyed, f"on, project {project}" + ("" if keyed else "; LANGSMITH_API_KEY is not set"))

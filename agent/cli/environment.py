@@ -1,0 +1,44 @@
+"""What do the environment and `.env` say? Settings for one command; a bad value is named by its variable."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+from pydantic_settings.sources import read_env_file
+
+from agent.cli.exits import BadInput
+from agent.settings import Settings
+
+
+def read_dotenv(path: Path = Path(".env")) -> None:
+    """Take in the working directory's `.env`; what the environment says already counts more."""
+    if not path.is_file():
+        return
+    for name, value in read_env_file(path, case_sensitive=True).items():
+        if value:
+            os.environ.setdefault(name, value)
+
+
+def load_settings(home: Path | None = None, model: str | None = None) -> Settings:
+    """Settings from the environment, with what the command line says instead.
+
+    Raises:
+        BadInput: naming the variable that makes no sense.
+    """
+    given: dict[str, Any] = {"home": home, "model": model}
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadInput(f"{_variable(first['loc'])} is {first['input']!r}: {first['msg']}") from error
+    except SettingsError as error:
+        field = re.search(r'field "(\w+)"', str(error))
+        raise BadInput(f"{_variable([field.group(1) if field else ''])} is not valid JSON") from error
+
+
+def _variable(location: tuple[int | str, ...] | list[str]) -> str:
+    delimiter = Settings.model_config.get("env_nested_delimiter") or "__"
+    return f"{Settings.model_config.get('env_prefix')}{delimiter.join(str(each) for each in location)}".upper()

@@ -1,0 +1,110 @@
+"""Which runs are there, and where? The home folder, opened: its database, its index of runs, its inbox."""
+
+import asyncio
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from agent.cli.claim import is_claimed
+from agent.cli.exits import BadInput
+from agent.core.goal import Goal
+from agent.settings import Settings
+from agent.store.checkpoints import open_saver
+from agent.store.database import Database, DatabaseRefused, open_database
+from agent.store.inbox import GoalInbox
+from agent.store.runs import RUNNING, Run, RunIndex
+
+STOPPED = "stopped"
+"""Shown for a run that was killed or interrupted: accepted, not ended, and nobody works on it."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """One home folder with everything in it."""
+
+    settings: Settings
+    database: Database
+
+    @property
+    def folder(self) -> Path:
+        """Where everything lies."""
+        return self.settings.home
+
+    @property
+    def runs(self) -> RunIndex:
+        """The index of runs."""
+        return RunIndex(self.database)
+
+    @property
+    def inbox(self) -> GoalInbox:
+        """Goals that were changed while their runs went on."""
+        return GoalInbox(self.database)
+
+    def run(self, thread: str) -> Run:
+        """The run of a thread.
+
+        Raises:
+            BadInput: there is none; the message names those there are.
+        """
+        found = self.runs.get(thread)
+        if found is None:
+            known = ", ".join(each.thread for each in self.runs.list()[:10])
+            raise BadInput(
+                f"there is no thread {thread!r} in {self.folder}; " + (f"there are: {known}" if known else NONE)
+            )
+        return found
+
+    def status(self, run: Run) -> str:
+        """How the run stands; one that was killed still says `running` in the index."""
+        return STOPPED if run.status == RUNNING and not is_claimed(self.folder, run.thread) else run.status
+
+    def command(self, *words: str) -> str:
+        """How to call this program on this home, as it can be pasted into a shell."""
+        usual = Path(os.environ.get("KINTSUGI_HOME") or ".kintsugi")
+        return shlex.join(["kintsugi", *words, *([] if self.folder == usual else ["--home", str(self.folder)])])
+
+    def left_goal(self, thread: str) -> Goal | None:
+        """Take a changed goal out of the inbox that no run has taken."""
+        return asyncio.run(self.inbox.take(thread))
+
+    def values(self, thread: str) -> dict[str, Any]:
+        """The thread's state as it was last written; empty before the first checkpoint."""
+        from agent.app import assemble  # heavy, and most readers of a home need no graph
+
+        saver = open_saver(self.database)
+        with closing(saver.conn):
+            graph = assemble([], self.database, self.settings, checkpointer=saver)
+            values: dict[str, Any] = graph.get_state(config_of(thread)).values
+            return values
+
+
+NONE = "no run was started yet"
+
+
+def config_of(thread: str) -> RunnableConfig:
+    """How LangGraph is told which thread is meant."""
+    return {"configurable": {"thread_id": thread}}
+
+
+@contextmanager
+def open_home(settings: Settings, make: bool = True) -> Iterator[Home]:
+    """Open the home folder; with `make`, also one that is not there yet.
+
+    Raises:
+        BadInput: the database cannot be trusted or used, or there is none and none is to be made.
+    """
+    path = settings.home / "kintsugi.db"
+    if not make and not path.exists():
+        raise BadInput(f"there are no runs in {settings.home}: {NONE}")
+    try:
+        database = open_database(path)
+    except DatabaseRefused as error:
+        raise BadInput(str(error)) from error
+    with database:
+        yield Home(settings, database)

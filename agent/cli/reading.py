@@ -1,0 +1,73 @@
+"""What do the commands that only read print? A thread's story, the list of threads, and the doctor's findings."""
+
+from datetime import datetime
+
+from rich.table import Table
+from rich.text import Text
+
+from agent.cli.doctor import findings
+from agent.cli.exits import Code
+from agent.cli.home import STOPPED, Home, open_home
+from agent.cli.screen import COLOURS, console, is_terminal
+from agent.cli.story import story
+from agent.core.outcome import OutcomeStatus
+from agent.core.plan import Plan
+from agent.settings import Settings
+from agent.store.runs import RUNNING, WAITING, Run
+
+_STATUS = {OutcomeStatus.SATISFIED: "green", RUNNING: "cyan", WAITING: "yellow", STOPPED: "yellow"}
+_KEYWORDS = {"commit": "green", "failed": "red", "invalid": "yellow", "end": "bold", "run": "bold", "goal": "bold"}
+_GOAL_WIDTH = 60
+
+
+def trace(settings: Settings, thread: str, json: bool) -> None:
+    """Print the records of a thread."""
+    with open_home(settings, make=False) as home:
+        home.run(thread)
+        state = home.values(thread)
+    records = state.get("trace", [])
+    if json:
+        for record in records:
+            print(record.model_dump_json())
+        return
+    screen = console()
+    for seconds, keyword, said in story(records, state.get("plan", Plan())):
+        colour = _KEYWORDS.get(keyword) or COLOURS.get(keyword, "dim")
+        screen.print(Text.assemble((f"{seconds:8.3f}  ", "dim"), (f"{keyword:<9}", colour), said), soft_wrap=True)
+
+
+def threads(settings: Settings) -> None:
+    """Print the table of runs."""
+    with open_home(settings, make=False) as home:
+        table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
+        for name in ("thread", "status", "started", "updated"):
+            table.add_column(name, no_wrap=True)
+        table.add_column("goal", no_wrap=True, overflow="ellipsis", max_width=_GOAL_WIDTH if is_terminal() else None)
+        for run in home.runs.list():
+            table.add_row(*_row(home, run))
+        console().print(table)
+
+
+def doctor(settings: Settings) -> Code:
+    """Print what was found; anything configured that is broken makes it a failure."""
+    screen, fine = console(), True
+    for each in findings(settings):
+        mark = Text("  ok    ", "green") if each.fine else Text("  BROKEN", "bold red")
+        screen.print(Text.assemble(mark, f"  {each.what:<10}", each.said), soft_wrap=True)
+        fine = fine and each.fine
+    return Code.SATISFIED if fine else Code.USAGE
+
+
+def _row(home: Home, run: Run) -> tuple[Text, ...]:
+    status = home.status(run)
+    return (
+        Text(run.thread, "bold"),
+        Text(status.replace("_", " "), _STATUS.get(status, "red")),
+        Text(_local(run.started_at)),
+        Text(_local(run.updated_at)),
+        Text(run.goal),
+    )
+
+
+def _local(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,109 @@
+"""What does it take to work on a thread? Its claim, tools, checkpoints, model and graph, all open at once."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from agent.app import assemble
+from agent.cli.claim import Claimed, claim
+from agent.cli.exits import BadInput, bad_input
+from agent.cli.home import Home, config_of
+from agent.cli.supply import Supply, supplied
+from agent.core.control import Question, Questions
+from agent.core.goal import Goal
+from agent.core.outcome import Outcome
+from agent.models.chat import chat_model
+from agent.store.checkpoints import open_saver
+from graphs.loop import LoopGraph
+
+NEEDS_MODEL = (
+    "a goal that is only text needs a model to plan it: name one with --model or KINTSUGI_MODEL, and its key in "
+    "OPENAI_API_KEY. A goal that states `wants` and `criteria` needs neither model nor key"
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a thread stands after it was driven, or where it was found."""
+
+    state: Mapping[str, Any]
+    questions: dict[str, Question] = field(default_factory=dict)
+    started: int = 0
+    """Attempts that this command started."""
+    unfinished: bool = False
+    """It was stopped in the middle and can go on."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the run ended; None while it waits."""
+        found: Outcome | None = None if self.questions else self.state.get("outcome")
+        return found
+
+
+@dataclass(frozen=True)
+class Session:
+    """One thread, open to be worked on."""
+
+    home: Home
+    thread: str
+    reference: str
+    """Where its tools come from."""
+    supply: Supply
+    graph: LoopGraph
+
+    @property
+    def config(self) -> RunnableConfig:
+        """How LangGraph is told which thread is meant."""
+        return config_of(self.thread)
+
+    def standing(self) -> Standing:
+        """The thread as it was last written."""
+        snapshot = self.graph.get_state(self.config)
+        return Standing(snapshot.values, _questions(snapshot), unfinished=bool(snapshot.next))
+
+
+def is_plannable(goal: Goal) -> bool:
+    """Whether the goal names what to make, so that no model has to read it."""
+    return bool(goal.wants) or any(each.predicate for each in goal.criteria)
+
+
+@contextmanager
+def open_session(home: Home, thread: str, reference: str, event: str | None = None) -> Iterator[Session]:
+    """Open a thread, and hold it against other processes.
+
+    Raises:
+        BadInput: tools, scenario, event, model or key cannot be used, or another process works on the thread.
+    """
+    with (
+        _claimed(home, thread),
+        supplied(reference, home.folder, thread, partial(home.inbox.put, thread), event) as supply,
+        closing((saver := open_saver(home.database)).conn),
+    ):
+        with bad_input():
+            model = chat_model(home.settings)
+        with bad_input("--tools: "):
+            graph = assemble(supply.tools, home.database, home.settings, model=model, checkpointer=saver)
+        yield Session(home, thread, reference, supply, graph)
+
+
+def _questions(snapshot: StateSnapshot) -> dict[str, Question]:
+    asked: dict[str, Question] = {}
+    for interrupt in snapshot.interrupts:
+        asked |= Questions.model_validate(interrupt.value).questions
+    return asked
+
+
+@contextmanager
+def _claimed(home: Home, thread: str) -> Iterator[None]:
+    try:
+        with claim(home.folder, thread):
+            yield
+    except Claimed as error:
+        raise BadInput(
+            f"{error} is working on thread {thread!r}; change its goal with `kintsugi goal`, or wait for it"
+        ) from error
