@@ -8,7 +8,7 @@ from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts
 from agent.core.move import Start
 from agent.core.phase import Phase
-from agent.core.plan import Step, StepStatus
+from agent.core.plan import Plan, Step, StepStatus
 from agent.core.record import AttemptEnded
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.value import JsonValue
@@ -32,9 +32,11 @@ class Executor:
     async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Launch, harvest, return. A step marked running that is not in flight was lost with its process."""
         scope, move = scope_of(config), state["move"]
-        for step in state["plan"].with_status(StepStatus.RUNNING):
+        plan, started = state["plan"], move.steps if isinstance(move, Start) else ()
+        for step in plan.with_status(StepStatus.RUNNING):
             if not scope.holds(step.id):
-                work = self._attempt(thread_of(config), step, state["world"])
+                doubtful = step.id not in started or _tried_before(step, plan)
+                work = self._attempt(thread_of(config), step, state["world"], doubtful)
                 scope.launch(step.id, work, mutating=step.effect is EffectClass.MUTATING)
         finished = await scope.harvest(wait=move.wait if isinstance(move, Start) else True)
         ledger = state["ledger"].add(
@@ -49,12 +51,15 @@ class Executor:
             "trace": [self._record(each, ledger.run) for each in finished],
         }
 
-    async def _attempt(self, thread: str, step: Step, world: World) -> Attempt:
-        """One try, as a task of its own: wait out the backoff, resolve the references, run, park the value."""
+    async def _attempt(self, thread: str, step: Step, world: World, doubtful: bool) -> Attempt:
+        """One try, as a task of its own: wait out the backoff, resolve the references, run, park the value.
+
+        A doubtful one may have acted before, under other arguments, which the journal cannot tell: it looks first.
+        """
         await self._clock.sleep(step.delay * (1 + self._jitter * self._clock.jitter()))
         begun = time.monotonic()
         inputs = await self._bodies.view(world, step.reads())
-        result = await self._result(thread, step, world, inputs)
+        result = await self._result(thread, step, world, inputs, doubtful)
         stored = await self._bodies.parked(result.value)
         if stored is not None:
             result = result.model_copy(update={"value": None, "stored": stored})
@@ -62,12 +67,15 @@ class Executor:
             step=step.id,
             number=step.attempts,
             args=step.call.args if step.call else {},
-            inputs=world.digests(step.reads()),
+            # of marked ones too: a step that a dead process lost then shows as outdated, not as badly called
+            inputs={name: world.artifacts[name].digest for name in sorted(step.reads()) if name in world.artifacts},
             result=result,
             seconds=time.monotonic() - begun,
         )
 
-    async def _result(self, thread: str, step: Step, world: World, inputs: dict[str, JsonValue]) -> Result:
+    async def _result(
+        self, thread: str, step: Step, world: World, inputs: dict[str, JsonValue], doubtful: bool
+    ) -> Result:
         try:
             args = {name: resolve(each, inputs) for name, each in step.call.args.items()} if step.call else {}
         except UnresolvedReference as error:
@@ -79,7 +87,7 @@ class Executor:
                 args=args,
                 inputs=inputs,
                 facts=world.fact_values(),
-                look_first=any(name in world.artifacts for name in step.produces),
+                look_first=doubtful or any(name in world.artifacts for name in step.produces),
             )
         )
 
@@ -95,3 +103,8 @@ class Executor:
             seconds=round(attempt.seconds, 6),
             error=error.message if error else "",
         )
+
+
+def _tried_before(step: Step, plan: Plan) -> bool:
+    """Whether anything was started for the same products, by this step or by one it took the place of."""
+    return any(each.key == step.key and each.attempts > (each.id == step.id) for each in plan.steps)

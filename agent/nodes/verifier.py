@@ -53,6 +53,7 @@ class Verifier:
                 ledger = _progressed(ledger, plan, step, before, world)
             else:
                 failures.append(_failure(step, attempt))
+                plan = _not_running(plan, step, failures[-1])
                 ledger = ledger.add(barren=1)
         return {
             "world": world,
@@ -138,6 +139,13 @@ def _verified(attempt: Attempt) -> bool:
         and bool(judgements)
         and all(each.verdict is Verdict.VERIFIED for each in judgements)
     )
+
+
+def _not_running(plan: Plan, step: Step, failure: Failure) -> Plan:
+    """A failed step waits for its rung. Left `running`, it would be started again as one a dead process lost."""
+    if step.status is not StepStatus.RUNNING:
+        return plan
+    return plan.with_steps(step.as_(StepStatus.FAILED, failure.error.message))
 
 
 def _failure(step: Step, attempt: Attempt) -> Failure:
