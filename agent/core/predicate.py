@@ -18,7 +18,7 @@ ROOTS = ("artifacts", "facts", "args", "result")
 """The only names an expression may read."""
 
 _STRING = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"")
-_FIELD = re.compile(r"\.\s*([A-Za-z_]\w*)|\[\s*(['\"])([A-Za-z_]\w*)\2\s*\]")
+_FIELD = re.compile(r"\s*(?:\.\s*([A-Za-z_]\w*)\b(?!\s*\()|\[\s*(['\"])([A-Za-z_]\w*)\2\s*\])")
 _POSITION = re.compile(r"<input>:(\d+):(\d+): (?:Syntax error: )?([^\n]*)")
 _EVALUATION_ERRORS = (KeyError, IndexError, TypeError, ValueError, RuntimeError, ArithmeticError)
 
@@ -73,7 +73,7 @@ def reads(source: str, root: str = "artifacts") -> frozenset[ArtifactName]:
     """
     masked = _STRING.sub(lambda m: m.group() if _is_key(source, m) else "_" * len(m.group()), source)
     found = set()
-    for use in re.finditer(rf"(?<![\w.]){root}\b", masked):
+    for use in re.finditer(rf"(?<![\w.'\"]){root}\b", masked):
         field = _FIELD.match(masked, use.end())
         if field is None:
             raise PredicateError(_pointed(source, use.start(), f"{root} must be read by name: {root}.name"))
@@ -122,7 +122,9 @@ def _program(source: str) -> cel.Program:
 
 
 def _pointed(source: str, offset: int, problem: str) -> str:
-    return f"predicate does not compile at position {offset + 1}: {problem}\n  {source}\n  {' ' * offset}^"
+    start = source.rfind("\n", 0, offset) + 1
+    line = source[start:].split("\n")[0]
+    return f"predicate does not compile at position {offset + 1}: {problem}\n  {line}\n  {' ' * (offset - start)}^"
 
 
 def _bound_names(source: str) -> set[str]:
@@ -131,5 +133,6 @@ def _bound_names(source: str) -> set[str]:
 
 
 def _is_key(source: str, match: re.Match[str]) -> bool:
-    """Whether a string literal is the whole of an index, as in artifacts['name']."""
-    return source[: match.start()].rstrip().endswith("[") and source[match.end() :].lstrip().startswith("]")
+    """Whether a string literal is a name and the whole of an index, as in artifacts['name']."""
+    indexed = source[: match.start()].rstrip().endswith("[") and source[match.end() :].lstrip().startswith("]")
+    return indexed and match.group()[1:-1].isidentifier()
