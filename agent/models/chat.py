@@ -53,6 +53,10 @@ class CompatibleChat(ChatOpenAI):
         payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
         if self.openai_api_base and "max_completion_tokens" in payload:
             payload["max_tokens"] = payload.pop("max_completion_tokens")  # the name that other servers know
+        if isinstance(payload.get("response_format"), dict):
+            # by the side door: the client would read the reply itself, and throw a cut one away
+            form = {"response_format": payload.pop("response_format")}
+            payload["extra_body"] = {**(payload.get("extra_body") or {}), **form}
         return payload
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
