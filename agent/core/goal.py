@@ -57,8 +57,20 @@ class Goal(Value):
             raise ValueError(f"criterion ids are used twice: {', '.join(twice)}")
         return self
 
+    @property
+    def stated(self) -> bool:
+        """Whether it says what can be checked; a free text says so only once a planner has understood it."""
+        return bool(self.wants) or any(each.predicate for each in self.criteria)
+
     def same_intent(self, other: "Goal") -> bool:
-        """Whether two goals ask for the same thing, whatever their revisions."""
+        """Whether `other`, stated after this one, asks for the same thing, whatever their revisions.
+
+        The same free text again is the same goal, though this one has been completed by a planner since.
+        """
+        if self.text and not other.stated:
+            told = ("text", "constraints", "given")
+            same = all(getattr(self, name) == getattr(other, name) for name in told)
+            return same and set(other.criteria) <= set(self.criteria)
         return self.model_copy(update={"revision": 1}) == other.model_copy(update={"revision": 1})
 
 

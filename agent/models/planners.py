@@ -4,7 +4,6 @@ from langchain_core.language_models import BaseChatModel
 
 from agent.core.chaining import Unreachable
 from agent.models.contract_planner import ContractPlanner, wanted
-from agent.models.model_planner import ModelPlanner
 from agent.ports import PlanDraft, Planner, PlanningFailed, PlanRequest
 from agent.tools.registry import Registry
 
@@ -12,7 +11,11 @@ from agent.tools.registry import Registry
 def choose_planner(registry: Registry, model: BaseChatModel | None = None) -> Planner:
     """The planner for these tools: contracts alone without a model, contracts first with one."""
     contracts = ContractPlanner(registry)
-    return contracts if model is None else ContractsFirst(contracts, ModelPlanner(model, registry))
+    if model is None:
+        return contracts
+    from agent.models.model_planner import ModelPlanner  # with the provider's client, which takes long to load
+
+    return ContractsFirst(contracts, ModelPlanner(model, registry))
 
 
 class ContractsFirst:

@@ -13,9 +13,8 @@ from agent.models.structured import Structured
 from agent.models.wire import scope_schema
 from agent.ports import ScopeAnswer
 
-UNSURE = Scope.NOTHING
-"""The answer when the model gives none. The lowest rung costs a few tries and then falls upward by itself;
-a scope that is too high would throw good work away."""
+UNSURE = Scope.CALL
+"""The answer when the model gives none: what neither table nor model knows counts as a wrong call."""
 
 
 class ModelScope:

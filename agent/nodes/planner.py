@@ -150,10 +150,11 @@ def wanted(goal: Goal) -> tuple[ArtifactName, ...]:
 
 def _completed(goal: Goal, draft: PlanDraft) -> Goal:
     """A free-text goal with the wants and criteria the planner understood; a stated one is never changed."""
-    if goal.wants or goal.criteria or not (draft.wants or draft.criteria):
+    if goal.stated or not (draft.wants or draft.criteria):
         return goal
-    update = {"wants": draft.wants, "criteria": draft.criteria, "revision": goal.revision + 1}
-    return goal.model_copy(update=update)
+    taken = {each.id for each in goal.criteria}
+    criteria = (*goal.criteria, *(each for each in draft.criteria if each.id not in taken))
+    return goal.model_copy(update={"wants": draft.wants, "criteria": criteria, "revision": goal.revision + 1})
 
 
 def _charged(ledger: Ledger, usage: Usage) -> Ledger:

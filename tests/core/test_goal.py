@@ -77,3 +77,15 @@ def test_an_empty_goal_is_never_satisfied() -> None:
     assert not satisfied(Goal(text="whatever"), world("a"), {})
     assert satisfied(goal("a"), world("a"), {})
     assert not satisfied(goal("a b"), world("a"), {})
+
+
+def test_the_same_text_again_is_the_same_goal_although_a_planner_completed_it() -> None:
+    completed = Goal(text="count the rows", wants=("count",), revision=2)
+    assert revised(completed, Goal(text="count the rows")) == completed
+
+
+def test_another_text_or_a_new_criterion_is_another_goal() -> None:
+    completed = Goal(text="count the rows", wants=("count",), revision=2)
+    assert revised(completed, Goal(text="count the columns")).revision == 3
+    criterion = Criterion(id="c1", text="it is right")
+    assert revised(completed, Goal(text="count the rows", criteria=(criterion,))).revision == 3
