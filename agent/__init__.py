@@ -1,26 +1,36 @@
 """Kintsugi: an agent runtime that never loses finished work.
 
-    from agent import Goal, build_graph, contract
+from agent import Goal, build_graph, contract
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from agent.core.goal import Criterion, Goal
-from agent.core.limits import Limits
-from agent.core.outcome import Outcome, OutcomeStatus
-from agent.settings import Settings
-from agent.tools.contracts import contract
 
 if TYPE_CHECKING:
     from agent.app import build_graph
+    from agent.core.goal import Criterion, Goal
+    from agent.core.limits import Limits
+    from agent.core.outcome import Outcome, OutcomeStatus
+    from agent.settings import Settings
+    from agent.tools.contracts import contract
 
 __all__ = ["Criterion", "Goal", "Limits", "Outcome", "OutcomeStatus", "Settings", "build_graph", "contract"]
 
+_HOME = {
+    "Criterion": "agent.core.goal",
+    "Goal": "agent.core.goal",
+    "Limits": "agent.core.limits",
+    "Outcome": "agent.core.outcome",
+    "OutcomeStatus": "agent.core.outcome",
+    "Settings": "agent.settings",
+    "build_graph": "agent.app",
+    "contract": "agent.tools.contracts",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # the graphs import the core, and the composition imports the graphs: it is loaded when it is asked for
-    if name == "build_graph":
-        from agent.app import build_graph
-
-        return build_graph
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Loaded when asked for: the graphs import the core, the composition imports the graphs, and the command
+    # line answers --help without either.
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
