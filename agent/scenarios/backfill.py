@@ -164,13 +164,10 @@ def _check(workspace: Path) -> list[str]:
     loaded, aggregates = warehouse.orders(), warehouse.aggregates()
     summaries = ExportDesk(workspace, tally_in(workspace), faults=False).summaries().body
     summary: JsonValue = {"quarter": QUARTER, "rows": whole.rows, "net": whole.net}
-    regions: dict[str, JsonValue] = {
-        region: _sums(region) for region in sorted({order.region for order in expected})
-    }
+    regions: dict[str, JsonValue] = {region: _sums(region) for region in sorted({order.region for order in expected})}
     problems = {
         f"{len(loaded) - len(set(loaded))} rows are loaded twice": len(loaded) != len(set(loaded)),
-        "the warehouse does not hold exactly the orders of the export": set(loaded)
-        != {o.order for o in expected},
+        "the warehouse does not hold exactly the orders of the export": set(loaded) != {o.order for o in expected},
         "the aggregates are not those of an undisturbed run": (aggregates or {}).get("regions") != regions,
         f"the service has these summaries instead of one that is right: {summaries}": summaries != [summary],
     }

@@ -34,9 +34,7 @@ def tables_in(path: Path) -> dict[str, JsonValue]:
     if not path.exists():
         return {}
     with closing(sqlite3.connect(path, timeout=30)) as connection:
-        tables = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-        ).fetchall()
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
         return {
             table: [column for _, column, *_ in connection.execute(f'PRAGMA table_info("{table}")')]
             for (table,) in tables
@@ -48,12 +46,12 @@ def _fetch_config(world: ConfigWorld) -> BaseTool:
         produces="config_raw",
         effect="read_only",
         ensures="size(artifacts.config_raw) > 0",
-        observe=world.config.read_text,
+        observe=world.read_config,
     )
     def fetch_config() -> str:
         """Fetch the config file."""
         world.tally.add("fetch_config")
-        return world.config.read_text()
+        return world.read_config()
 
     return fetch_config
 

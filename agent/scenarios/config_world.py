@@ -35,9 +35,7 @@ GOAL = Goal(
         ),
     ),
 )
-_TOTAL = Criterion(
-    id="total", text="the report shows a total", predicate="artifacts.report.text.contains('| total |')"
-)
+_TOTAL = Criterion(id="total", text="the report shows a total", predicate="artifacts.report.text.contains('| total |')")
 CHANGED_GOAL = GOAL.model_copy(
     update={
         "text": f"{GOAL.text}, with a total, and a checklist for its release",
@@ -89,12 +87,22 @@ class ConfigWorld:
     def report_written(self) -> None:
         """Note that the report has been written: the moment of the event, then of the complete schema."""
         self._go_on()
-        if self.goal is CHANGED_GOAL:
-            self._change_goal(CHANGED_GOAL)
+        self._tell()
+
+    def read_config(self) -> str:
+        """The config file as it stands."""
+        self._tell()
+        return self.config.read_text()
 
     @property
     def _over(self) -> bool:
         return self.tally.count("event") > 0
+
+    def _tell(self) -> None:
+        """Tell the run that the goal has changed; once, and after a kill when it looks at the world again."""
+        if self.goal is CHANGED_GOAL and not self.tally.count("goal told"):
+            self._change_goal(CHANGED_GOAL)
+            self.tally.add("goal told")
 
     def _go_on(self) -> None:
         if self._conditions.event and not self._over:

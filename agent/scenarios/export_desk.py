@@ -49,9 +49,7 @@ class ExportDesk:
         self._faults = faults
         self._turn = threading.Condition()
         with closing(self._open()) as connection:
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS summaries (id INTEGER PRIMARY KEY, body TEXT NOT NULL)"
-            )
+            connection.execute("CREATE TABLE IF NOT EXISTS summaries (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
 
     def export(self) -> Reply:
         """What the export holds: the control totals a load is checked against."""
@@ -107,17 +105,16 @@ class ExportDesk:
             self._turn.notify_all()
 
     def _disturbed(self, week: str, day: str | None, columns: list[str], asked: int) -> Reply | None:
+        # the columns are looked at again at every step forward: a format that changed is no reason to wait
+        if not self._turn.wait_for(lambda: self._may_answer(week, columns), timeout=PATIENCE):
+            return Reply(HTTPStatus.SERVICE_UNAVAILABLE, {"error": f"{week} is not ready yet"})
         if week == FLAKY and asked == 1:
             return Reply(HTTPStatus.GATEWAY_TIMEOUT, {"error": "gateway timeout"})
         rows = len(orders_of(week))
         if day is None and rows > ROW_LIMIT:
             message = f"payload too large: {week} has {rows} rows, one answer holds {ROW_LIMIT}"
             return Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"error": message})
-        # the columns are looked at again at every step forward: a format that changed is no reason to wait
-        in_turn = self._turn.wait_for(lambda: self._may_answer(week, columns), timeout=PATIENCE)
-        return (
-            None if in_turn else Reply(HTTPStatus.SERVICE_UNAVAILABLE, {"error": f"{week} is not ready yet"})
-        )
+        return None
 
     def _may_answer(self, week: str, columns: list[str]) -> bool:
         earlier = WEEKS[: WEEKS.index(week)] if week in WEEKS else ()
@@ -134,8 +131,7 @@ class ExportDesk:
         return {
             week
             for week in WEEKS
-            if f"served {week} whole" in served
-            or all(f"served {week} {day}" in served for day in days_of(week))
+            if f"served {week} whole" in served or all(f"served {week} {day}" in served for day in days_of(week))
         }
 
     def _open(self) -> sqlite3.Connection:

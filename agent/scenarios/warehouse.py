@@ -42,9 +42,7 @@ class Warehouse:
     def load(self, week: str, rows: Iterable[Loaded]) -> None:
         """Add the rows of a week, all of them or, if anything stops it, none."""
         with self._transaction() as connection:
-            connection.executemany(
-                "INSERT INTO revenue VALUES (?, ?, ?, ?, ?, ?)", [(week, *row) for row in rows]
-            )
+            connection.executemany("INSERT INTO revenue VALUES (?, ?, ?, ?, ?, ?)", [(week, *row) for row in rows])
 
     def week(self, week: str) -> dict[str, JsonValue] | None:
         """What is there of a week: rows and their net revenue; None when nothing is."""
@@ -66,9 +64,7 @@ class Warehouse:
         return {
             "rows": sum(rows for _, rows, _, _ in found),
             "net": sum(net for _, _, _, net in found),
-            "regions": {
-                region: {"rows": rows, "units": units, "net": net} for region, rows, units, net in found
-            },
+            "regions": {region: {"rows": rows, "units": units, "net": net} for region, rows, units, net in found},
         }
 
     def orders(self) -> list[str]:

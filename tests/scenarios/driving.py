@@ -1,6 +1,6 @@
 """Drives a scenario through the graph, in this process or in one that is killed where a test wants it.
 
-The product has no switch to be killed at: the tools are wrapped here.
+The product has no switch to be killed at: tools and checkpointer are wrapped here.
 """
 
 import asyncio
@@ -30,19 +30,57 @@ _PROCESSES = multiprocessing.get_context("forkserver")
 # everything is imported once; each process to be killed is then forked in an instant
 _PROCESSES.set_forkserver_preload(["tests.scenarios.driving"])
 
-Wrap = Callable[[list[BaseTool]], list[BaseTool]]
-
 
 @dataclass(frozen=True)
 class Place:
-    """Where to kill: the n-th time a tool is about to run, or has run and not yet said so."""
+    """Where to die: the n-th time a tool is `before` or `after` its work, or a phase is in the `checkpoint`."""
 
-    tool: str
+    name: str
     when: str
     nth: int = 1
 
     def __str__(self) -> str:
-        return f"{self.tool}:{self.when}:{self.nth}"
+        return f"{self.name}:{self.when}:{self.nth}"
+
+
+class Doom:
+    """Kills its process by SIGKILL at a place; at none, it only lets everything through."""
+
+    def __init__(self, place: Place | None = None) -> None:
+        self._place = place
+        self._seen = 0
+
+    def reach(self, name: str, when: str) -> None:
+        if self._place is not None and (name, when) == (self._place.name, self._place.when):
+            self._seen += 1
+            if self._seen == self._place.nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def tools(self, tools: list[BaseTool]) -> list[BaseTool]:
+        return [each.model_copy(update={"func": self._tool(each)}) for each in tools]
+
+    def saver(self, saver: Any) -> Any:
+        original = saver.put
+
+        def put(config: Any, checkpoint: Any, *rest: Any) -> Any:
+            stored = original(config, checkpoint, *rest)
+            self.reach(str(checkpoint["channel_values"].get("phase")), "checkpoint")
+            return stored
+
+        saver.put = put
+        return saver
+
+    def _tool(self, tool: BaseTool) -> Callable[..., object]:
+        assert isinstance(tool, StructuredTool) and tool.func is not None
+        original, name = tool.func, tool.name
+
+        def watched(**args: object) -> object:
+            self.reach(name, "before")
+            result = original(**args)
+            self.reach(name, "after")
+            return result
+
+        return watched
 
 
 def drive(
@@ -51,32 +89,46 @@ def drive(
     *,
     event: str | None = None,
     faults: bool | None = None,
-    wrap: Wrap = list,
+    doom: Doom | None = None,
+    resume: bool = False,
     asynchronous: bool = False,
 ) -> dict[str, Any]:
-    """Run a scenario to its end, or on from where it was killed, in a folder."""
+    """Run a scenario in a folder to its end.
+
+    Args:
+        name: the scenario.
+        folder: its world, and the run's database.
+        event: as for `prepare`.
+        faults: as for `prepare`.
+        doom: where the process dies.
+        resume: go on from the last checkpoint, if there is one, rather than state the goal again.
+        asynchronous: use `ainvoke`.
+    """
     graphs: list[LoopGraph] = []
 
     def change(goal: Any) -> None:
         graphs[0].change_goal("42", goal)
 
+    doom = doom or Doom()
     with (
         open_database(folder / "kintsugi.db") as database,
         SCENARIOS[name].prepare(folder / "world", event=event, faults=faults, change_goal=change) as prepared,
     ):
+        tools = doom.tools(prepared.tools)
         if asynchronous:
-            return asyncio.run(_adrive(prepared, database, wrap, graphs))
-        saver = open_saver(database)
+            return asyncio.run(_adrive(prepared, tools, database, graphs))
+        saver = doom.saver(open_saver(database))
         with closing(saver.conn):
-            graphs.append(assemble(wrap(prepared.tools), database, SETTINGS, checkpointer=saver))
-            return graphs[0].invoke({"goal": prepared.goal}, THREAD)
+            graphs.append(assemble(tools, database, SETTINGS, checkpointer=saver))
+            begun = resume and graphs[0].get_state(THREAD).next
+            return graphs[0].invoke(None if begun else {"goal": prepared.goal}, THREAD)
 
 
 async def _adrive(
-    prepared: Prepared, database: Database, wrap: Wrap, graphs: list[LoopGraph]
+    prepared: Prepared, tools: list[BaseTool], database: Database, graphs: list[LoopGraph]
 ) -> dict[str, Any]:
     async with async_saver(database) as saver:
-        graphs.append(assemble(wrap(prepared.tools), database, SETTINGS, checkpointer=saver))
+        graphs.append(assemble(tools, database, SETTINGS, checkpointer=saver))
         return await graphs[0].ainvoke({"goal": prepared.goal}, THREAD)
 
 
@@ -89,30 +141,5 @@ def kill(name: str, folder: Path, place: Place, event: str | None = None) -> Non
 
 
 def _die(name: str, folder: Path, place: Place, event: str | None) -> None:
-    state = drive(name, folder, event=event, wrap=_killed_at(place))
+    state = drive(name, folder, event=event, doom=Doom(place), resume=True)
     print(f"{place} was never reached: {state['outcome']}")
-
-
-def _killed_at(place: Place) -> Wrap:
-    seen: list[str] = []
-
-    def reach(tool: str, when: str) -> None:
-        if (tool, when) == (place.tool, place.when):
-            seen.append(tool)
-            if len(seen) == place.nth:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    def wrapped(tool: BaseTool) -> BaseTool:
-        assert isinstance(tool, StructuredTool)
-        original = tool.func
-        assert original is not None
-
-        def watched(**args: object) -> object:
-            reach(tool.name, "before")
-            result = original(**args)
-            reach(tool.name, "after")
-            return result
-
-        return tool.model_copy(update={"func": watched})
-
-    return lambda tools: [wrapped(each) for each in tools]

@@ -128,3 +128,15 @@ def test_a_check_names_what_is_wrong(tmp_path):
         "the database does not have the tables of the schema",
         "the report is not what the config asks for",
     ]
+
+
+def test_a_goal_that_nobody_heard_of_before_the_kill_is_told_when_the_world_is_looked_at_again(tmp_path):
+    with SCENARIO.prepare(tmp_path, event="criteria-changed"):
+        (tmp_path / "report.md").write_text("written before the kill")
+    heard: list[Goal] = []
+    with SCENARIO.prepare(tmp_path, change_goal=heard.append) as prepared:
+        look = contract_of(named(prepared.tools)["fetch_config"]).observe
+        assert look is not None and heard == []
+        look()
+        look()
+    assert heard == [prepared.goal]

@@ -52,9 +52,7 @@ def test_orders_are_the_same_every_time_and_only_one_week_is_large():
         len(orders_of(WEEKS[0])),
         sum(o.gross - o.tax for o in orders_of(WEEKS[0])),
     )
-    assert {order.day for week in WEEKS for order in orders_of(week)} <= {
-        d for w in WEEKS for d in days_of(w)
-    }
+    assert {order.day for week in WEEKS for order in orders_of(week)} <= {d for w in WEEKS for d in days_of(w)}
 
 
 def test_an_undisturbed_service_gives_every_week_whole(tmp_path):
@@ -139,6 +137,7 @@ def test_a_week_whose_turn_does_not_come_is_turned_away(tmp_path, monkeypatch):
 
 def test_an_error_says_its_status_and_its_reason_to_the_boundary(tmp_path):
     with service(tmp_path) as client:
+        rows(client, WEEKS[0])
         facts = facts_of(refused(client, WEEKS[1]))
         assert (facts.status, facts.message) == (504, "504 Gateway Timeout: gateway timeout")
         with pytest.raises(ExportError, match="404 Not Found: there is nothing at /elsewhere"):

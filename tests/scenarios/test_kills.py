@@ -15,7 +15,9 @@ CONFIG = [
     (Place("fetch_schema", "before", 2), None),
     (Place("provision_db", "before"), None),
     (Place("provision_db", "after"), None),
+    (Place("repairer", "checkpoint"), None),
     (Place("generate_report", "after"), "config-changed"),
+    (Place("repairer", "checkpoint", 2), "config-changed"),
     (Place("generate_report", "after"), "criteria-changed"),
 ]
 BACKFILL = [
@@ -26,7 +28,10 @@ BACKFILL = [
     Place("recompute_aggregates", "after"),
     Place("post_summary", "before"),
     Place("post_summary", "after"),
+    # just decided to replan, while other weeks are being loaded
+    Place("repairer", "checkpoint", 3),
 ]
+RESUME = pytest.mark.parametrize("resume", [False, True], ids=["goal again", "resume"])
 
 
 def made_again(state: dict[str, Any]) -> list[str]:
@@ -38,19 +43,21 @@ def check(name: str, folder: Path) -> list[str]:
     return SCENARIOS[name].check(folder / "world")
 
 
+@RESUME
 @pytest.mark.parametrize(("place", "event"), CONFIG, ids=lambda each: str(each or "no event"))
-def test_a_killed_config_report_ends_where_it_would_have(tmp_path, place, event):
+def test_a_killed_config_report_ends_where_it_would_have(tmp_path, place, event, resume):
     kill("config-report", tmp_path, place, event)
-    state = drive("config-report", tmp_path)
+    state = drive("config-report", tmp_path, resume=resume)
     assert state["outcome"].status == "satisfied"
     assert check("config-report", tmp_path) == []
     assert SCENARIOS["config-report"].counts(tmp_path / "world")["provision_db"] == 1
 
 
+@RESUME
 @pytest.mark.parametrize("place", BACKFILL, ids=str)
-def test_a_killed_backfill_ends_where_it_would_have(tmp_path, place):
+def test_a_killed_backfill_ends_where_it_would_have(tmp_path, place, resume):
     kill("backfill", tmp_path, place)
-    state = drive("backfill", tmp_path)
+    state = drive("backfill", tmp_path, resume=resume)
     assert state["outcome"].status == "satisfied"
     assert check("backfill", tmp_path) == []
     assert SCENARIOS["backfill"].counts(tmp_path / "world")["POST /summaries"] == 1

@@ -99,9 +99,7 @@ def test_changed_criteria_add_what_is_missing_and_keep_what_still_serves(tmp_pat
     assert {"S1", "S2", "S5"} <= kept
     assert table(changed.rows)[-1] == ("S6", "-", "pending", "checklist", False)
     found = counts("config-report", tmp_path)
-    assert all(
-        found[tool] == 1 for tool in ("fetch_config", "parse_config", "generate_report", "provision_db")
-    )
+    assert all(found[tool] == 1 for tool in ("fetch_config", "parse_config", "generate_report", "provision_db"))
     assert (found["write_checklist"], found["fetch_schema"]) == (1, 2)
 
 
@@ -149,13 +147,9 @@ def test_weeks_that_were_loaded_before_the_format_changed_are_kept_by_looking(tm
     state = drive("backfill", tmp_path)
     how = Counter(each.how for each in state["trace"] if isinstance(each, AttemptEnded) and each.ok)
     assert how["adopted"] == 4
-    loads = [
-        each for each in state["trace"] if isinstance(each, Committed) and each.name.startswith("loaded_")
-    ]
+    loads = [each for each in state["trace"] if isinstance(each, Committed) and each.name.startswith("loaded_")]
     assert Counter(each.unchanged for each in loads) == {False: len(WEEKS), True: 4}
-    served = {
-        name: count for name, count in counts("backfill", tmp_path).items() if name.startswith("served")
-    }
+    served = {name: count for name, count in counts("backfill", tmp_path).items() if name.startswith("served")}
     assert set(served.values()) == {1}
 
 
