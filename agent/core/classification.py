@@ -18,8 +18,9 @@ View = Mapping[ArtifactName, JsonValue]
 TRANSIENT_STATUS = frozenset({408, 421, 425, 429, 500, 502, 503, 504, 507, 509, 529})
 CALL_STATUS = frozenset({400, 405, 406, 411, 413, 414, 415, 416, 417, 422, 431, 501, 505})
 PRECONDITION_STATUS = frozenset({401, 402, 403, 404, 407, 409, 410, 412, 423, 424, 426, 428, 451})
-REFUSED_STATUS = (CALL_STATUS | PRECONDITION_STATUS | {425, 429, 503}) - {409}
-"""Statuses by which the other side says it did nothing."""
+CONFLICT = 409
+REFUSED_STATUS = (CALL_STATUS | PRECONDITION_STATUS | {425, 429, 503}) - {CONFLICT}
+"""Statuses by which the other side says it did nothing; a conflict may be with what an earlier try has done."""
 
 TRANSIENT_TYPES = frozenset(
     {
@@ -46,6 +47,11 @@ TRANSIENT_TYPES = frozenset(
         "URLError",
         "InterruptedError",
         "BlockingIOError",
+        "gaierror",
+        "IncompleteReadError",
+        "ProtocolError",
+        "TimeoutException",
+        "ServerDisconnectedError",
     }
 )
 NOT_SENT_TYPES = frozenset(
@@ -76,6 +82,19 @@ CALL_TYPES = frozenset(
         "SchemaValidationError",
     }
 )
+ACCIDENT_TYPES = frozenset(
+    {
+        "ValidationError",
+        "TypeError",
+        "AttributeError",
+        "LookupError",
+        "ArithmeticError",
+        "AssertionError",
+        "JSONDecodeError",
+        "UnicodeError",
+    }
+)
+"""Those of them that a tool may stumble over in the answer, when the call has been made."""
 PRECONDITION_TYPES = frozenset(
     {
         "PermissionError",
@@ -170,15 +189,16 @@ def _effect(failure: Failure, scope: Scope, rule: str) -> Effect:
     error = failure.error
     if rule == "already done":
         return Effect.UNKNOWN
-    if failure.trigger is Trigger.PRECONDITION_VIOLATION or error.kind in ("need", "absent"):
+    if failure.trigger is Trigger.PRECONDITION_VIOLATION or error.kind in ("need", "absent", "refused"):
         return Effect.ABSENT
     if error.kind == "verdict":
         return Effect.PRESENT
     if error.status in REFUSED_STATUS or _types(error) & NOT_SENT_TYPES:
         return Effect.ABSENT
     # what names the call or a precondition as wrong was said before acting; anything else proves nothing
-    named = rule not in ("default", "model") and scope is not Scope.NOTHING
-    return Effect.ABSENT if named and error.kind != "lost" else Effect.UNKNOWN
+    named = rule not in ("default", "model") and scope is not Scope.NOTHING and error.kind != "lost"
+    accident = rule == "type: call" and bool(_types(error) & ACCIDENT_TYPES)
+    return Effect.ABSENT if named and not accident and error.status != CONFLICT else Effect.UNKNOWN
 
 
 def _types(error: ErrorFacts) -> frozenset[str]:
@@ -225,6 +245,7 @@ TABLE: tuple[Row, ...] = (
         Origin.ENVIRONMENT,
     ),
     Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
+    Row("arguments refused", _kind("refused"), Scope.CALL, Origin.AGENT),
     Row("already done", _message(_ALREADY), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("effect absent", _kind("absent"), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("lost", _kind("lost"), Scope.NOTHING, Origin.ENVIRONMENT),

@@ -47,9 +47,9 @@ class ErrorFacts(Value):
     """An error reduced to facts at the boundary, before any policy looks at it."""
 
     kind: str
-    """`exception`; `timeout`; `value`: an error returned as data; `verdict`: a predicate that is not verified;
-    `absent`: a probe saw nothing; `probe`: a probe could not look; `stale`: an observation changed;
-    `lost`: a write whose outcome cannot be found out; `need`: something nobody makes."""
+    """`exception`; `timeout`; `value`: an error returned as data; `refused`: the arguments, before anything ran;
+    `verdict`: a predicate that is not verified; `absent`: a probe saw nothing; `probe`: a probe could not look;
+    `stale`: an observation changed; `lost`: a write whose outcome cannot be found out; `need`: nobody makes it."""
     type: str = ""
     """Class name of the exception, if any."""
     bases: tuple[str, ...] = ()

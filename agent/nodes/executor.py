@@ -79,7 +79,7 @@ class Executor:
         try:
             args = {name: resolve(each, inputs) for name, each in step.call.args.items()} if step.call else {}
         except UnresolvedReference as error:
-            return Result(error=ErrorFacts(kind="exception", type="UnresolvedReference", message=str(error)))
+            return Result(error=ErrorFacts(kind="refused", type="UnresolvedReference", message=str(error)))
         return await self._runner.run(
             Task(
                 thread=thread,

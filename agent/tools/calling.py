@@ -9,8 +9,9 @@ from functools import partial, wraps
 from typing import Any, TypeVar
 
 from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, ValidationError
 
-from agent.boundary import error_in, guarded
+from agent.boundary import error_in, facts_of, guarded
 from agent.core.failure import ErrorFacts
 from agent.core.value import JsonValue
 from agent.plain import as_json
@@ -35,9 +36,11 @@ class Caller:
         try:
             tool = self._registry.tool(name)
         except UnknownTool as error:
-            return ErrorFacts(kind="exception", type="UnknownTool", bases=("LookupError",), message=str(error))
+            return _refused(facts_of(error))
         returned = await guarded(self._called(tool, args), self._seconds)
-        return returned if isinstance(returned, ErrorFacts) else error_in(returned) or returned
+        if isinstance(returned, ErrorFacts):
+            return _refused(returned) if _misfit(tool, args, returned) else returned
+        return error_in(returned) or returned
 
     async def look(self, tool: str, args: dict[str, JsonValue]) -> Observation | None:
         """Let the tool's probe look at its artifact; None when it has none."""
@@ -86,6 +89,22 @@ def _contained(tool: BaseTool) -> BaseTool:
             raise ToolExited(f"the tool called sys.exit({error.code!r})") from error
 
     return tool.model_copy(update={"coroutine": contained})
+
+
+def _misfit(tool: BaseTool, args: dict[str, JsonValue], error: ErrorFacts) -> bool:
+    """Whether LangChain refused the arguments before the tool ran; the tool's own work can fail to validate too."""
+    schema = tool.tool_call_schema if error.type == "ValidationError" else None
+    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
+        return False
+    try:
+        schema.model_validate(args)
+    except ValidationError:
+        return True
+    return False
+
+
+def _refused(error: ErrorFacts) -> ErrorFacts:
+    return error.model_copy(update={"kind": "refused"})
 
 
 def _is_async(tool: BaseTool) -> bool:
