@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore
 from agent.core.goal import Goal
 from agent.core.phase import LEGAL, START, Phase
 from agent.nodes.scope import KEY, Portal, RunScope
-from agent.nodes.state import RunInput, RunState, RunUpdate
+from agent.nodes.state import RunInput, RunState, RunUpdate, written
 
 PhaseNode = Callable[[RunState, RunnableConfig], Coroutine[Any, Any, RunUpdate]]
 
@@ -86,21 +86,21 @@ def draw(
     return LoopGraph(**attrs)
 
 
-class _Node(Runnable[RunState, RunUpdate]):
+class _Node(Runnable[RunState, dict[str, object]]):
     """A phase node as LangGraph runs it, without a run of its own in the trace: LangGraph's around it is enough."""
 
     def __init__(self, node: PhaseNode, phase: Phase) -> None:
         self.name = phase.value
         self._node = node
 
-    def invoke(self, input: RunState, config: RunnableConfig | None = None, **_: Any) -> RunUpdate:
+    def invoke(self, input: RunState, config: RunnableConfig | None = None, **_: Any) -> dict[str, object]:
         assert config is not None
         portal: Portal = config["configurable"][PORTAL]
-        return portal.call(self._node(input, config))
+        return written(input, portal.call(self._node(input, config)))
 
-    async def ainvoke(self, input: RunState, config: RunnableConfig | None = None, **_: Any) -> RunUpdate:
+    async def ainvoke(self, input: RunState, config: RunnableConfig | None = None, **_: Any) -> dict[str, object]:
         assert config is not None
-        return await self._node(input, config)
+        return written(input, await self._node(input, config))
 
 
 class _Route(Runnable[RunState, str]):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import cached_property
 from typing import NewType
 
 from pydantic import Field
@@ -81,6 +82,10 @@ class Step(Value):
 
     def reads(self) -> frozenset[ArtifactName]:
         """Every artifact the step depends on: needs, references and predicates, less its own products."""
+        return self._reads
+
+    @cached_property
+    def _reads(self) -> frozenset[ArtifactName]:
         named = set(self.needs) | referenced(self.call.args if self.call else {})
         for predicate in (*self.preconditions, *self.effects):
             named |= reads(predicate)

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from typing import NewType
+from collections.abc import Mapping
+from typing import Any, NewType, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -19,6 +20,17 @@ class Value(BaseModel):
     """Base of every core value: frozen, and unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """The value as plain JSON. Checkpoints are made of this, and packing a closed set by its class is slow."""
+        return super().model_dump(**{"mode": "json", **options})
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other fields. What was computed from the old ones and kept (`cached_property`) is forgotten."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 def canonical(value: JsonValue) -> str:

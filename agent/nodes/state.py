@@ -4,12 +4,15 @@ Every channel that a person may edit (Studio, `update_state`) validates and coer
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
+from pydantic import TypeAdapter
 
+from agent.core.change import PlanChange, WorldChange, changed_plan, changed_world, plan_change, world_change
 from agent.core.control import Recovery
 from agent.core.failure import Failure
 from agent.core.goal import Goal, revised
@@ -34,14 +37,14 @@ def take_goal(old: Goal, new: object) -> Goal:
     return revised(old, stated)
 
 
-def take_world(old: World, new: object) -> World:
-    """The runtime's world, or a person's edit of it."""
-    return World.model_validate(new) if new is not None else old
+def take_world(old: World, writes: Sequence[object]) -> World:
+    """The runtime's changes, or a person's edit: that is a whole world."""
+    return reduce(_world_after, writes, old)
 
 
-def take_plan(old: Plan, new: object) -> Plan:
-    """The runtime's plan, or a person's edit of it."""
-    return Plan.model_validate(new) if new is not None else old
+def take_plan(old: Plan, writes: Sequence[object]) -> Plan:
+    """The runtime's changes, or a person's edit: that is a whole plan."""
+    return reduce(_plan_after, writes, old)
 
 
 def take_ledger(old: Ledger, new: object) -> Ledger:
@@ -54,6 +57,19 @@ def append_records(old: Sequence[TraceRecord], new: Sequence[Any]) -> list[Trace
     return [*old, *(RECORD.validate_python(each) for batch in new for each in batch)]
 
 
+class Changes(DeltaChannel[Any]):
+    """A channel of which checkpoints hold the changes, and the whole only now and then."""
+
+    @property
+    def UpdateType(self) -> Any:
+        """What may be written; read by LangGraph's strict deserialiser."""
+        return self.typ | {World: WorldChange, Plan: PlanChange}[self.typ]
+
+
+SNAPSHOTS = 1000
+"""Updates between two whole values. A resume reads back to the last; a long run would drown in them."""
+
+
 class RunState(TypedDict):
     """All channels. Derived facts (ready, blocked, progress) are computed, never stored."""
 
@@ -61,9 +77,9 @@ class RunState(TypedDict):
     """Goal layer. Written by the caller, and by the planner when it completes a free-text goal."""
     facts: dict[str, JsonValue]
     """World layer, input: facts stated by the caller; intake takes them into the world."""
-    world: Annotated[World, take_world]
+    world: Annotated[World, Changes(take_world, snapshot_frequency=SNAPSHOTS)]
     """World layer. Written by the verifier alone, and by marks."""
-    plan: Annotated[Plan, take_plan]
+    plan: Annotated[Plan, Changes(take_plan, snapshot_frequency=SNAPSHOTS)]
     """Plan layer: disposable. Revision 0 is no plan."""
     phase: Phase
     """Where the run goes next; written by every node, read by the router and by nothing else."""
@@ -83,7 +99,7 @@ class RunState(TypedDict):
     """What is spent; survives a resume."""
     outcome: Outcome | None
     """How the run ended; None while it goes on."""
-    trace: Annotated[list[TraceRecord], DeltaChannel(append_records)]
+    trace: Annotated[list[TraceRecord], DeltaChannel(append_records, snapshot_frequency=SNAPSHOTS)]
     """Why everything happened."""
     messages: Annotated[list[AnyMessage], add_messages]
     """Chat mode: a human message states the goal, the report comes back."""
@@ -116,6 +132,16 @@ class RunUpdate(TypedDict, total=False):
     messages: Sequence[AnyMessage]
 
 
+def written(state: RunState, update: RunUpdate) -> dict[str, object]:
+    """An update as it is written: of world and plan only what changed, and nothing for what did not."""
+    writes: dict[str, object] = {**update}
+    if "world" in update:
+        writes["world"] = world_change(state["world"], update["world"])
+    if "plan" in update:
+        writes["plan"] = plan_change(state["plan"], update["plan"])
+    return writes
+
+
 def with_facts(world: World, facts: dict[str, JsonValue]) -> World:
     """Take stated facts into the world; a changed one gets a new version."""
     taken = dict(world.facts)
@@ -124,3 +150,27 @@ def with_facts(world: World, facts: dict[str, JsonValue]) -> World:
         if old is None or old.value != value:
             taken[name] = Fact(name=name, value=value, version=old.version + 1 if old else 1)
     return world.model_copy(update={"facts": taken, "version": world.version + 1}) if taken != world.facts else world
+
+
+def _world_after(old: World, write: object) -> World:
+    match _WORLD_WRITE.validate_python(write):
+        case WorldChange() as change:
+            return changed_world(old, change)
+        case World() as whole:
+            return whole
+        case None:
+            return old
+
+
+def _plan_after(old: Plan, write: object) -> Plan:
+    match _PLAN_WRITE.validate_python(write):
+        case PlanChange() as change:
+            return changed_plan(old, change)
+        case Plan() as whole:
+            return whole
+        case None:
+            return old
+
+
+_WORLD_WRITE: TypeAdapter[WorldChange | World | None] = TypeAdapter(WorldChange | World | None)
+_PLAN_WRITE: TypeAdapter[PlanChange | Plan | None] = TypeAdapter(PlanChange | Plan | None)

@@ -1,0 +1,63 @@
+"""A change holds all of what is new, and nothing else: laid over the old value it gives the new one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.core.change import PlanChange, WorldChange, changed_plan, changed_world, plan_change, world_change
+from agent.core.plan import Plan, Step, StepId, StepStatus
+from agent.core.value import digest
+from agent.core.world import Artifact, Fact, Mark, Verification, World
+
+NAMES = st.sampled_from("abcdef")
+
+
+@st.composite
+def artifacts(draw: st.DrawFn) -> Artifact:
+    value = draw(st.integers(0, 3))
+    mark = Mark(cause="it changed", root=True) if draw(st.booleans()) else None
+    name = draw(NAMES)
+    return Artifact(
+        name=name, digest=digest(value), value=value, producer="s", verification=Verification(by=("result",)), mark=mark
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    made = {each.name: each for each in draw(st.lists(artifacts(), max_size=6))}
+    facts = {name: Fact(name=name, value=draw(st.integers(0, 2))) for name in draw(st.sets(NAMES, max_size=3))}
+    return World(version=draw(st.integers(0, 9)), tick=draw(st.integers(0, 9)), artifacts=made, facts=facts)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    ids = draw(st.lists(NAMES, max_size=6, unique=True))
+    steps = tuple(
+        Step(id=StepId(each), intent=each, status=draw(st.sampled_from(StepStatus)), attempts=draw(st.integers(0, 2)))
+        for each in ids
+    )
+    return Plan(revision=draw(st.integers(0, 3)), goal_revision=draw(st.integers(0, 3)), steps=steps)
+
+
+@given(worlds(), worlds())
+def test_a_world_comes_back_from_its_change(old: World, new: World) -> None:
+    change = world_change(old, new)
+    assert (changed_world(old, change) if isinstance(change, WorldChange) else change) == new
+
+
+@given(plans(), plans())
+def test_a_plan_comes_back_from_its_change_steps_in_order(old: Plan, new: Plan) -> None:
+    change = plan_change(old, new)
+    assert (changed_plan(old, change) if isinstance(change, PlanChange) else change) == new
+
+
+def test_a_change_names_only_what_changed() -> None:
+    one, other = (Step(id=StepId(each), intent=each) for each in "ab")
+    old = Plan(revision=1, steps=(one, other))
+    change = plan_change(old, old.with_steps(other.as_(StepStatus.DONE)))
+    assert isinstance(change, PlanChange)
+    assert [each.id for each in change.steps] == ["b"]
+
+
+def test_a_world_that_lost_something_is_written_whole() -> None:
+    old = World(facts={"f": Fact(name="f", value=1)})
+    assert world_change(old, World()) == World()
