@@ -1,0 +1,40 @@
+"""What a run may use, what it has used, and when that is the end."""
+
+import pytest
+from pydantic import ValidationError
+
+from agent.core.limits import Ledger, Limits, stopped
+
+HARD = ["planner_calls", "model_calls", "tool_calls", "tokens", "seconds", "steps", "moves", "barren"]
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_a_bound_that_is_reached_is_the_end_and_names_itself(name: str) -> None:
+    limits = Limits.model_validate({name: 3})
+    assert stopped(limits, Ledger.model_validate({name: 2})) is None
+    stop = stopped(limits, Ledger.model_validate({name: 3}))
+    assert stop is not None
+    assert str(stop) == f"{name} limit reached: 3 of 3"
+
+
+def test_a_fresh_run_is_not_at_its_end() -> None:
+    assert stopped(Limits(), Ledger()) is None
+
+
+def test_rungs_have_budgets_of_their_own_and_stop_nothing() -> None:
+    assert (
+        stopped(Limits(), Ledger(retry={"x": 99}, patch={"x": 99}, rewrite={"x": 99}, replan=99, escalate=99)) is None
+    )
+
+
+def test_amounts_are_added_to_the_named_counters() -> None:
+    ledger = Ledger(tokens=5).add(tokens=2, seconds=0.5)
+    assert (ledger.tokens, ledger.seconds) == (7, 0.5)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"retry": -1}, {"steps": 0}, {"replan_breadth": 1.5}, {"retrys": 3}, {"backoff": -1}]
+)
+def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        Limits.model_validate(wrong)
