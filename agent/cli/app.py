@@ -53,17 +53,25 @@ Tools = Annotated[
 ]
 
 
+def print_version(asked: bool) -> None:
+    """Print the version and leave."""
+    if asked:
+        from importlib.metadata import version
+
+        print(version("kintsugi"))
+        raise typer.Exit
+
+
 @app.callback()
 def kintsugi(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")] = False,  # noqa: ARG001 - read when it happens
+    version: Annotated[  # noqa: ARG001 - its callback does it
+        bool, typer.Option("--version", is_eager=True, callback=print_version, help="Print the version.")
+    ] = False,
+    debug: Annotated[  # noqa: ARG001 - read when an error happens
+        bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")
+    ] = False,
 ) -> None:
     """Run agents that keep verified work and repair only what broke."""
-    if version:
-        from importlib.metadata import version as installed
-
-        print(installed("kintsugi"))
-        raise typer.Exit
     read_dotenv()
 
 

@@ -111,7 +111,8 @@ def show(console: Console, question: Question) -> None:
     """Print a question with what was tried and what can be answered."""
     console.print()
     console.print(Text(f"? {question.question}", "bold"))
-    console.print(Text(f"  Error: {' '.join(question.error.split())}", "red"))
+    if question.error not in question.question:
+        console.print(Text(f"  Error: {' '.join(question.error.split())}", "red"))
     for each in question.tried:
         console.print(Text(f"  Tried: {each}", "dim"))
     for choice in question.choices:

@@ -13,6 +13,7 @@ from agent.core.ladder import Rung
 from agent.core.limits import Ledger, Limits
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.record import Recovered
+from agent.nodes.state import take_plan
 
 MARKS = {
     StepStatus.DONE: "✔",
@@ -30,18 +31,18 @@ _AROUND = 4
 class Board:
     """The plan as the updates of the graph tell it; renders itself."""
 
-    def __init__(self, limits: Limits) -> None:
-        """Args: what the run may use."""
+    def __init__(self, limits: Limits, plan: Plan) -> None:
+        """Args: what the run may use; the plan as it stands before the first update."""
         self._limits = limits
         self._began = time.monotonic()
-        self.plan = Plan()
+        self.plan = plan
         self.ledger = Ledger()
         self.rungs: dict[str, Rung] = {}
         """By step key: the last rung taken."""
 
     def take(self, update: Mapping[str, Any]) -> None:
         """Follow what a node returned."""
-        self.plan = update.get("plan", self.plan)
+        self.plan = take_plan(self.plan, [update.get("plan")])
         self.ledger = update.get("ledger", self.ledger)
         for record in update.get("trace", ()):
             if isinstance(record, Recovered):
@@ -63,7 +64,7 @@ class Board:
         tries = f"try {step.attempts}" if step.attempts > 1 else ""
         intent = Text(step.intent, "dim" if step.status is StepStatus.PENDING else "")
         return (
-            Text(f"  {MARKS.get(step.status, ' ')} {step.status}", colour),
+            Text(f"  {MARKS.get(step.status, ' ')} {step.status:<7}", colour),
             intent,
             Text(tries, "dim"),
             Text(rung or "", COLOURS[rung] if rung else ""),
@@ -75,11 +76,11 @@ class Board:
 
 def spent(ledger: Ledger, limits: Limits) -> str:
     """The budgets in a line: what is used, and of how much."""
-    parts = [f"{ledger.steps} of {limits.steps} attempts"]
-    parts += [f"{sum(used.values())} {name}" for name, used in _by_step(ledger).items() if used]
-    parts.append(f"{ledger.replan} of {limits.replan} replans")
+    parts = [f"attempts {ledger.steps}/{limits.steps}"]
+    parts += [f"{name} {sum(used.values())}" for name, used in _by_step(ledger).items() if used]
+    parts.append(f"replans {ledger.replan}/{limits.replan}")
     if ledger.tokens:
-        parts.append(f"{ledger.tokens:,} of {limits.tokens:,} tokens")
+        parts.append(f"tokens {ledger.tokens:,}/{limits.tokens:,}")
     return " · ".join(parts)
 
 

@@ -10,10 +10,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
-from langsmith.utils import get_env_var, tracing_is_enabled
-
 from agent.boundary import masked, secret
-from agent.models.chat import chat_model
 from agent.settings import Settings
 from agent.store.database import DatabaseRefused, open_database
 from agent.tools.loading import ToolsNotFound, load_tools
@@ -84,12 +81,14 @@ def _tools(settings: Settings) -> Finding:
 
 
 def _model(settings: Settings) -> Finding:
+    if settings.model is None:
+        return Finding("model", True, "none configured; goals that state wants and criteria need none")
+    from agent.models.chat import chat_model  # the heaviest import there is, and most goals need no model
+
     try:
-        model = chat_model(settings)
+        chat_model(settings)
     except ValueError as error:
         return Finding("model", False, str(error))
-    if model is None:
-        return Finding("model", True, "none configured; goals that state wants and criteria need none")
     url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
     if url is None:
         return Finding("model", True, f"{settings.model}, with a key; the provider is not contacted")
@@ -113,8 +112,14 @@ def _unreachable(url: str, key: str) -> str:
 
 
 def _langsmith() -> Finding:
-    if not tracing_is_enabled():
+    if _langsmith_says("TRACING_V2", "TRACING") != "true":
         return Finding("LangSmith", True, "off; LANGSMITH_TRACING=true turns it on")
-    project = get_env_var("PROJECT", default="default")
-    keyed = bool(get_env_var("API_KEY"))
+    keyed = bool(_langsmith_says("API_KEY"))
+    project = _langsmith_says("PROJECT") or "default"
     return Finding("LangSmith", keyed, f"on, project {project}" + ("" if keyed else "; LANGSMITH_API_KEY is not set"))
+
+
+def _langsmith_says(*names: str) -> str:
+    """The first of its variables that is set; it goes by an older prefix, too."""
+    spelled = [f"{prefix}_{name}" for name in names for prefix in ("LANGSMITH", "LANGCHAIN")]
+    return next((value for each in spelled if (value := os.environ.get(each, "").strip())), "")

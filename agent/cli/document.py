@@ -35,7 +35,7 @@ def document(
         scenario: the packaged scenario, if it is one.
         differences: what differs from the end state of an undisturbed scenario; None: nothing to compare with.
     """
-    taken = recoveries(state.get("trace", ()))
+    taken = recoveries(state.get("trace", ()), state.get("plan", Plan()))
     marking: list[JsonValue] = [asdict(each) for each in scenario.marking(state)] if scenario and state else []
     return {
         "thread": thread,
@@ -107,5 +107,6 @@ def _recovery(taken: Taken) -> Json:
         "joined": choice.joined,
         "done": taken.done,
         "invalidated": list(taken.invalidated),
+        "again": list(taken.again),
         "reused": list(taken.reused),
     }

@@ -44,7 +44,7 @@ def drive(session: Session, given: object, watch: Watch, person: Person, source:
         if given is None:
             status = standing.outcome.status if standing.outcome else WAITING
             session.home.runs.ended(session.thread, status, at=time.time())
-            return replace(standing, started=_attempts(standing) - before)
+            return replace(standing, started=_attempts(standing) - before, ran=True)
 
 
 def title(goal: Goal) -> str:

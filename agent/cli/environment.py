@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_settings import SettingsError
-from pydantic_settings.sources import read_env_file
+from pydantic_settings import DotEnvSettingsSource, SettingsError
 
 from agent.cli.exits import BadInput
 from agent.settings import Settings
@@ -17,7 +16,7 @@ def read_dotenv(path: Path = Path(".env")) -> None:
     """Take in the working directory's `.env`; what the environment says already counts more."""
     if not path.is_file():
         return
-    for name, value in read_env_file(path, case_sensitive=True).items():
+    for name, value in DotEnvSettingsSource(Settings, env_file=path, case_sensitive=True).env_vars.items():
         if value:
             os.environ.setdefault(name, value)
 

@@ -53,7 +53,7 @@ def doctor(settings: Settings) -> Code:
     screen, fine = console(), True
     for each in findings(settings):
         mark = Text("  ok    ", "green") if each.fine else Text("  BROKEN", "bold red")
-        screen.print(Text.assemble(mark, f"  {each.what:<10}", each.said), soft_wrap=True)
+        screen.print(Text.assemble(mark, f"  {each.what:<11}", each.said), soft_wrap=True)
         fine = fine and each.fine
     return Code.SATISFIED if fine else Code.USAGE
 

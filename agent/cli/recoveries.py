@@ -1,12 +1,15 @@
 """Which recoveries did a run take? Read from the trace: each failure, its rung, and what that changed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.core.ladder import Rung
-from agent.core.merge import PlanDelta
+from agent.core.ladder import Rung, RungChoice
+from agent.core.plan import Plan, StepId
 from agent.core.record import Invalidated, Planned, Recovered, Repaired, TraceRecord
 from agent.core.value import ArtifactName
+
+_SHOWN = 3
+"""Names in a line; a plan may have thousands."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,10 @@ class Taken:
     """What a patch changed."""
     revision: int = 0
     """Of the plan it led to; 0 when the plan stayed as it was."""
-    delta: PlanDelta = PlanDelta()  # noqa: RUF009 - frozen value
+    again: tuple[str, ...] = ()
+    """What the steps are for that are done again, or anew."""
+    untouched: int = 0
+    """Steps that stay as they are."""
     reused: tuple[ArtifactName, ...] = ()
 
     @property
@@ -43,8 +49,9 @@ class Taken:
         return _DONE[self.rung](self)
 
 
-def recoveries(trace: Iterable[TraceRecord]) -> tuple[Taken, ...]:
-    """All recoveries of a thread, in the order they were chosen."""
+def recoveries(trace: Iterable[TraceRecord], plan: Plan) -> tuple[Taken, ...]:
+    """All recoveries of a thread, in the order they were chosen; the plan names their steps."""
+    names = {each.id: each.key for each in plan.steps}
     taken: list[Taken] = []
     before: TraceRecord | None = None
     for record in trace:
@@ -54,24 +61,40 @@ def recoveries(trace: Iterable[TraceRecord]) -> tuple[Taken, ...]:
             case Invalidated() if isinstance(before, Recovered):
                 taken[-1] = replace(taken[-1], invalidated=record.what.artifacts)
             case Planned() | Repaired():
-                taken = [_led_to(each, record) for each in taken]
+                taken = [_led_to(each, record, names) for each in taken]
             case _:
                 pass
         before = record
     return tuple(taken)
 
 
-def worth_telling(taken: Sequence[Taken]) -> tuple[Taken, ...]:
-    """Without those that only went along with a replan that was ordered already."""
-    return tuple(each for each in taken if not each.choice.choice.joined)
+def passed_over(choice: RungChoice) -> str:
+    """The rungs that were not taken, those with one reason together; empty when there are none."""
+    reasons: dict[str, list[str]] = {}
+    for each in choice.passed:
+        reasons.setdefault(each.reason, []).append(each.rung)
+    return "; ".join(f"{', '.join(rungs)} passed over: {reason}" for reason, rungs in reasons.items())
 
 
-def _led_to(taken: Taken, record: Planned | Repaired) -> Taken:
+def worth_telling(taken: Sequence[Taken], run: int) -> tuple[Taken, ...]:
+    """Those of one run, without those that only went along with a replan that was ordered already."""
+    return tuple(each for each in taken if each.choice.run == run and not each.choice.choice.joined)
+
+
+def _led_to(taken: Taken, record: Planned | Repaired, names: Mapping[StepId, str]) -> Taken:
     """The recovery with the plan it led to, if this is that plan."""
     if taken.revision or not _answers(record, taken):
         return taken
     because = record.because if isinstance(record, Repaired) else ""
-    return replace(taken, because=because, revision=record.revision, delta=record.delta, reused=record.reused)
+    redone = (*record.delta.reopened, *record.delta.added)
+    return replace(
+        taken,
+        because=because,
+        revision=record.revision,
+        again=tuple(names.get(each, each) for each in redone),
+        untouched=len(record.delta.kept),
+        reused=record.reused,
+    )
 
 
 def _answers(record: Planned | Repaired, taken: Taken) -> bool:
@@ -93,9 +116,9 @@ def _replanned(taken: Taken) -> str:
 
 
 def _again(taken: Taken) -> str:
-    redone = len(taken.delta.reopened) + len(taken.delta.added)
-    untouched = len(taken.delta.kept)
-    return f"{redone} step{'' if redone == 1 else 's'} again, {untouched} untouched"
+    shown = ", ".join(taken.again[:_SHOWN]) or "nothing"
+    more = f" and {len(taken.again) - _SHOWN} more" if len(taken.again) > _SHOWN else ""
+    return f"again: {shown}{more}; untouched: {taken.untouched} step{'' if taken.untouched == 1 else 's'}"
 
 
 def _escalated(taken: Taken) -> str:

@@ -18,8 +18,9 @@ from agent.scenarios.marking import Marking
 
 
 def tell_recoveries(console: Console, standing: Standing) -> None:
-    """Print every recovery of the thread: what went wrong, and what was done about it."""
-    taken = worth_telling(recoveries(standing.state.get("trace", ())))
+    """Print every recovery of the last run: what went wrong, and what was done about it."""
+    state = standing.state
+    taken = worth_telling(recoveries(state["trace"], state["plan"]), state["ledger"].run) if state else ()
     if not taken:
         return
     console.print("\n[bold]Recoveries[/]")
@@ -60,7 +61,7 @@ def tell_check(console: Console, differences: list[str]) -> None:
 
 
 def _marking(marking: Marking) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim", pad_edge=False)
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
     for name in ("  Step", "Status before", "Status after", "Artifact", "Reusable?"):
         table.add_column(name, no_wrap=name != "Reusable?")
     for row in marking.rows:
@@ -73,7 +74,7 @@ def _marking(marking: Marking) -> Table:
 def _satisfied(outcome: Outcome, standing: Standing) -> str:
     held = sum(each.valid for each in outcome.artifacts.values())
     artifacts = f"{held} artifact{'' if held == 1 else 's'}"
-    if standing.started == 0:
+    if standing.idle:
         return f"nothing was done again, for all of it still holds ({artifacts})."
     return f"{outcome.reason} ({artifacts}, {standing.started} attempts)."
 

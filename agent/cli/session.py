@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
@@ -17,7 +18,7 @@ from agent.cli.supply import Supply, supplied
 from agent.core.control import Question, Questions
 from agent.core.goal import Goal
 from agent.core.outcome import Outcome
-from agent.models.chat import chat_model
+from agent.settings import Settings
 from agent.store.checkpoints import open_saver
 from graphs.loop import LoopGraph
 
@@ -35,8 +36,15 @@ class Standing:
     questions: dict[str, Question] = field(default_factory=dict)
     started: int = 0
     """Attempts that this command started."""
+    ran: bool = False
+    """It was driven by this command, not only found."""
     unfinished: bool = False
     """It was stopped in the middle and can go on."""
+
+    @property
+    def idle(self) -> bool:
+        """It was driven, and there was nothing to do."""
+        return self.ran and not self.started and not self.questions
 
     @property
     def outcome(self) -> Outcome | None:
@@ -84,8 +92,7 @@ def open_session(home: Home, thread: str, reference: str, event: str | None = No
         supplied(reference, home.folder, thread, partial(home.inbox.put, thread), event) as supply,
         closing((saver := open_saver(home.database)).conn),
     ):
-        with bad_input():
-            model = chat_model(home.settings)
+        model = _model(home.settings)
         with bad_input("--tools: "):
             graph = assemble(supply.tools, home.database, home.settings, model=model, checkpointer=saver)
         yield Session(home, thread, reference, supply, graph)
@@ -96,6 +103,15 @@ def _questions(snapshot: StateSnapshot) -> dict[str, Question]:
     for interrupt in snapshot.interrupts:
         asked |= Questions.model_validate(interrupt.value).questions
     return asked
+
+
+def _model(settings: Settings) -> BaseChatModel | None:
+    if settings.model is None:
+        return None
+    from agent.models.chat import chat_model  # the heaviest import there is, and most goals need no model
+
+    with bad_input():
+        return chat_model(settings)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from functools import singledispatch
 
+from agent.cli.recoveries import passed_over
 from agent.core.merge import PlanDelta
 from agent.core.plan import Plan
 from agent.core.record import (
@@ -82,7 +83,7 @@ def _(record: AttemptEnded) -> tuple[str, str]:
 @told.register
 def _(record: Judged) -> tuple[str, str]:
     if not record.judgements:
-        return "judged", f"{record.step}: there is nothing to judge"
+        return "judged", f"{record.step} has nothing to judge"
     said = "; ".join(
         f"{each.verdict}: {each.predicate}" + (f" ({each.reason})" if each.reason else "") for each in record.judgements
     )
@@ -108,12 +109,12 @@ def _(record: Invalidated) -> tuple[str, str]:
 def _(record: Recovered) -> tuple[str, str]:
     classified, choice = record.classified, record.choice
     failure = classified.failure
-    passed = "".join(f"; {each.rung} passed over: {each.reason}" for each in choice.passed)
+    passed = f"; {passed_over(choice)}" if choice.passed else ""
     joined = "; it goes along with the replan that was ordered" if choice.joined else ""
     trigger = str(failure.trigger).replace("_", " ")
     return choice.rung, (
         f"{failure.step or failure.key}: {trigger}, proves false: {classified.scope}, origin: {classified.origin}, "
-        f"rule: {classified.rule}{passed}{joined}; {failure.error.message}"
+        f"rule: {classified.rule}; {failure.error.message}{passed}{joined}"
     )
 
 

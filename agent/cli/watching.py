@@ -11,10 +11,12 @@ from rich.live import Live
 
 from agent.cli.board import Board
 from agent.cli.screen import COLOURS
+from agent.core.failure import Trigger
 from agent.core.ladder import Rung
 from agent.core.limits import Limits
 from agent.core.plan import Plan
 from agent.core.record import AttemptEnded, Committed, IntentChanged, Planned, Recovered, Repaired, TraceRecord
+from agent.nodes.state import take_plan
 
 
 class Watch(Protocol):
@@ -34,9 +36,9 @@ class Watch(Protocol):
 class LiveWatch:
     """Draws the board, again and again in the same place."""
 
-    def __init__(self, console: Console, limits: Limits) -> None:
+    def __init__(self, console: Console, limits: Limits, plan: Plan) -> None:
         self._console = console
-        self._board = Board(limits)
+        self._board = Board(limits, plan)
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -56,9 +58,9 @@ class LiveWatch:
 class LineWatch:
     """Prints a line for each plan, each artifact, each failure and each rung."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, plan: Plan) -> None:
         self._console = console
-        self._plan = Plan()
+        self._plan = plan
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +69,7 @@ class LineWatch:
 
     def take(self, update: Mapping[str, Any]) -> None:
         """Follow what a node returned."""
-        self._plan = update.get("plan", self._plan)
+        self._plan = take_plan(self._plan, [update.get("plan")])
         for record in update.get("trace", ()):
             kind, said = self._said(record)
             if kind:
@@ -80,13 +82,13 @@ class LineWatch:
                 return "goal", f"changed (revision {record.goal_revision})"
             case Planned():
                 new = len(record.delta.added) + len(record.delta.reopened)
-                return "plan", f"revision {record.revision} by the {record.planner} planner: {new} steps to do"
+                return "plan", f"revision {record.revision} by the {record.planner} planner, steps to do: {new}"
             case Committed(unchanged=False):
                 return "done", f"{record.name}: {self._intent(record.step)}"
             case AttemptEnded(ok=False):
                 return "failed", f"{self._intent(record.step)}: {' '.join(record.error.split())}"
             case Recovered():
-                return record.choice.rung, record.classified.failure.key
+                return record.choice.rung, _about(record)
             case Repaired(rung=Rung.PATCH):
                 return "patched", record.because
             case _:
@@ -94,6 +96,13 @@ class LineWatch:
 
     def _intent(self, step: str | None) -> str:
         return next((each.intent for each in self._plan.steps if each.id == step), "given by a person")
+
+
+def _about(record: Recovered) -> str:
+    """What is recovered; why, too, unless a line about the failed attempt has just said it."""
+    failure = record.classified.failure
+    why = "" if failure.trigger is Trigger.TASK_FAILURE else f": {' '.join(failure.error.message.split())}"
+    return f"{failure.key}{why}"
 
 
 class NoWatch:

@@ -16,6 +16,7 @@ from agent.cli.screen import console, errors, is_conversation, is_terminal
 from agent.cli.session import Session, Standing
 from agent.cli.watching import LineWatch, LiveWatch, NoWatch, Watch
 from agent.core.goal import Goal
+from agent.core.plan import Plan
 from agent.goal_file import load_goal
 
 
@@ -81,8 +82,9 @@ def tell(session: Session, standing: Standing, manner: Manner) -> Code:
 
 def _tell_in_words(session: Session, standing: Standing, differences: list[str] | None) -> None:
     screen = console()
-    tell_recoveries(screen, standing)
-    if session.supply.scenario:
+    if not standing.idle:
+        tell_recoveries(screen, standing)
+    if session.supply.scenario and not standing.idle:
         tell_marking(screen, session.supply.scenario, standing)
     tell_outcome(screen, session.home, session.thread, standing)
     if differences is not None:
@@ -99,7 +101,8 @@ def _tell_start(screen: Console, session: Session, given: object) -> None:
 def _watch(screen: Console, session: Session, manner: Manner) -> Watch:
     if manner.json:
         return NoWatch()
-    return LiveWatch(screen, session.home.settings.limits) if is_terminal() else LineWatch(screen)
+    plan = session.standing().state.get("plan", Plan())
+    return LiveWatch(screen, session.home.settings.limits, plan) if is_terminal() else LineWatch(screen, plan)
 
 
 def _person(screen: Console, manner: Manner, answering: bool = False) -> Person:

@@ -1,0 +1,102 @@
+"""The command as a process of its own: a terminal, colours, bugs, and output that somebody pipes."""
+
+import json
+import os
+import pty
+import re
+import select
+import time
+
+from tests.cli.conftest import JOBS, environment
+
+SECONDS = 60.0
+
+
+class Terminal:
+    """The other end of a pseudo-terminal."""
+
+    def __init__(self, child, *args, **env):
+        ours, theirs = pty.openpty()
+        self.fd, self.seen = ours, ""
+        env = environment(LINES="40", COLUMNS="100", **env)
+        self.process = child(*args, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+        os.close(theirs)
+
+    def until(self, text):
+        """Read until the text is there; the whole of what was seen."""
+        deadline = time.monotonic() + SECONDS
+        while text not in self.seen:
+            assert time.monotonic() < deadline, self.seen
+            if not self._read():
+                break
+        assert text in self.seen, self.seen
+        return self.seen
+
+    def type(self, line):
+        os.write(self.fd, f"{line}\n".encode())
+
+    def to_the_end(self):
+        while self._read():
+            pass
+        os.close(self.fd)
+        return self.process.wait(SECONDS)
+
+    def _read(self):
+        select.select([self.fd], [], [], SECONDS)
+        try:
+            got = os.read(self.fd, 65536)
+        except OSError:  # Linux says so when the last writer has gone
+            return False
+        self.seen += got.decode(errors="replace")
+        return bool(got)
+
+
+def test_on_a_terminal_the_plan_is_drawn_in_colour_while_it_runs(child):
+    terminal = Terminal(child, "run", "goal.toml", "--tools", JOBS)
+    assert terminal.to_the_end() == 0
+    assert "\x1b[32m  ✔ done" in terminal.seen
+    assert "attempts 2/5000" in terminal.seen
+
+
+def test_no_color_is_obeyed_on_a_terminal(child):
+    terminal = Terminal(child, "run", "goal.toml", "--tools", JOBS, NO_COLOR="1")
+    assert terminal.to_the_end() == 0
+    assert "✔ done" in terminal.seen
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7][0-9;]*m", terminal.seen)
+
+
+def test_a_person_at_a_terminal_is_asked_and_the_run_goes_on(child, folder):
+    (folder / "pay.toml").write_text('wants = "receipt"')
+    (folder / "bank-is-down").touch()
+    terminal = Terminal(child, "run", "pay.toml", "--tools", JOBS, NO_COLOR="1")
+    terminal.until("What should happen")
+    terminal.until("[retry/answer/skip/goal/abort/later]")
+    assert "the bank hung up" in terminal.seen
+    terminal.type("answer")
+    terminal.until("Result, as JSON")
+    terminal.type('"paid by hand"')
+    assert terminal.to_the_end() == 0
+    assert "Satisfied" in terminal.seen
+
+
+def test_a_bug_is_told_in_one_line_with_how_to_see_more(child):
+    failed = child("run", "goal.toml", "--tools", "tests.cli.jobs:bug")
+    out, err = failed.communicate(timeout=SECONDS)
+    assert (failed.returncode, out) == (1, "")
+    assert "unexpected RuntimeError: nobody expected this (jobs.py, line" in err
+    assert "KINTSUGI_DEBUG=1" in err
+    assert "Traceback" not in err
+
+
+def test_a_bug_is_told_whole_when_that_is_asked_for(child):
+    failed = child("run", "goal.toml", "--tools", "tests.cli.jobs:bug", env=environment(KINTSUGI_DEBUG="1"))
+    _, err = failed.communicate(timeout=SECONDS)
+    assert failed.returncode == 1
+    assert "Traceback" in err
+
+
+def test_the_document_is_all_there_is_on_the_standard_output(child):
+    done = child("run", "goal.toml", "--tools", JOBS, "--json", env=environment(PYTHONIOENCODING="ascii"))
+    out, err = done.communicate(timeout=SECONDS)
+    assert (done.returncode, err) == (0, "")
+    assert json.loads(out)["outcome"]["status"] == "satisfied"
