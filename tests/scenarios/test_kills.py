@@ -9,29 +9,32 @@ from agent.core.record import Committed
 from agent.scenarios import SCENARIOS
 from tests.scenarios.driving import Place, drive, kill
 
+AGAIN, RESUME = False, True
+"""How it goes on: the goal is stated again, or the last checkpoint is taken up."""
+
 CONFIG = [
-    (Place("fetch_schema", "after"), None),
-    (Place("generate_report", "after"), None),
-    (Place("fetch_schema", "before", 2), None),
-    (Place("provision_db", "before"), None),
-    (Place("provision_db", "after"), None),
-    (Place("repairer", "checkpoint"), None),
-    (Place("generate_report", "after"), "config-changed"),
-    (Place("repairer", "checkpoint", 2), "config-changed"),
-    (Place("generate_report", "after"), "criteria-changed"),
+    (Place("fetch_schema", "after"), None, RESUME),
+    (Place("generate_report", "after"), None, AGAIN),
+    (Place("fetch_schema", "before", 2), None, RESUME),
+    (Place("provision_db", "after"), None, RESUME),
+    (Place("provision_db", "after"), None, AGAIN),
+    (Place("repairer", "checkpoint"), None, AGAIN),
+    (Place("repairer", "checkpoint", 2), "config-changed", RESUME),
+    (Place("generate_report", "after"), "criteria-changed", RESUME),
+    (Place("generate_report", "after"), "criteria-changed", AGAIN),
 ]
 BACKFILL = [
-    Place("load_week", "after", 1),
-    Place("load_week", "after", 3),
-    Place("read_schema", "before", 2),
-    Place("load_week", "after", 6),
-    Place("recompute_aggregates", "after"),
-    Place("post_summary", "before"),
-    Place("post_summary", "after"),
-    # just decided to replan, while other weeks are being loaded
-    Place("repairer", "checkpoint", 3),
+    (Place("load_week", "after"), RESUME),
+    (Place("load_week", "after", 3), AGAIN),
+    (Place("read_schema", "before", 2), RESUME),
+    (Place("load_week", "after", 6), AGAIN),
+    (Place("recompute_aggregates", "after"), RESUME),
+    (Place("post_summary", "before"), AGAIN),
+    (Place("post_summary", "after"), RESUME),
+    # a replan has just been decided, while other weeks are being loaded
+    (Place("repairer", "checkpoint", 3), AGAIN),
+    (Place("repairer", "checkpoint", 3), RESUME),
 ]
-RESUME = pytest.mark.parametrize("resume", [False, True], ids=["goal again", "resume"])
 
 
 def made_again(state: dict[str, Any]) -> list[str]:
@@ -43,8 +46,7 @@ def check(name: str, folder: Path) -> list[str]:
     return SCENARIOS[name].check(folder / "world")
 
 
-@RESUME
-@pytest.mark.parametrize(("place", "event"), CONFIG, ids=lambda each: str(each or "no event"))
+@pytest.mark.parametrize(("place", "event", "resume"), CONFIG, ids=str)
 def test_a_killed_config_report_ends_where_it_would_have(tmp_path, place, event, resume):
     kill("config-report", tmp_path, place, event)
     state = drive("config-report", tmp_path, resume=resume)
@@ -53,8 +55,7 @@ def test_a_killed_config_report_ends_where_it_would_have(tmp_path, place, event,
     assert SCENARIOS["config-report"].counts(tmp_path / "world")["provision_db"] == 1
 
 
-@RESUME
-@pytest.mark.parametrize("place", BACKFILL, ids=str)
+@pytest.mark.parametrize(("place", "resume"), BACKFILL, ids=str)
 def test_a_killed_backfill_ends_where_it_would_have(tmp_path, place, resume):
     kill("backfill", tmp_path, place)
     state = drive("backfill", tmp_path, resume=resume)
