@@ -99,3 +99,5 @@ class Classified(Value):
     """Name of the table row, `model`, or `default`."""
     falsified: tuple[ArtifactName, ...] = ()
     """Observations the failure proves out of date."""
+    outdated: bool = False
+    """It says nothing new: what the attempt read was already being looked at again when it ended."""

@@ -75,7 +75,7 @@ def choose_rung(
         ordered: a replan is under way; what would end there as well joins it.
     """
     start = first_rung(classified, ledger)
-    if ordered and classified.scope in (Scope.PRECONDITION, Scope.GOAL):
+    if ordered and (classified.outdated or classified.scope in (Scope.PRECONDITION, Scope.GOAL)):
         return RungChoice(rung=Rung.REPLAN, start=start, joined=True)
     passed: list[Refusal] = []
     for rung in LADDER[LADDER.index(start) :]:

@@ -66,7 +66,8 @@ class Classifier:
         mutating = _mutates(failure, plan, self._contracts)
         if outdated(failure, world.digests(failure.inputs)):
             rule = "its inputs changed while it ran"
-            return conclude(failure, Scope.NOTHING, Origin.ENVIRONMENT, rule, mutating, view), ledger
+            said = conclude(failure, Scope.NOTHING, Origin.ENVIRONMENT, rule, mutating, view)
+            return said.model_copy(update={"outdated": True}), ledger
         known = classify(failure, mutating, view)
         if known is not None:
             return known, ledger
