@@ -23,6 +23,9 @@ PhaseNode = Callable[[RunState, RunnableConfig], Coroutine[Any, Any, RunUpdate]]
 PORTAL = "__run_portal"
 """Where the event loop of a synchronous call rides in `config["configurable"]`."""
 
+_NOT_CONSTRUCTED = ("_serde_allowlist", "change_goal", "grace")
+"""Ours, and which types a strict deserialiser may revive: without it a server reads our values back as mappings."""
+
 RECURSION_LIMIT = 1_000_000
 """LangGraph's own limit ends a run by an exception; ours are `Limits`, which end it through the finisher."""
 
@@ -61,11 +64,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
 
     def copy(self, update: dict[str, Any] | None = None) -> "LoopGraph":
         """A copy under another configuration, as servers make one for each run."""
-        ours: dict[str, Any] = {name: self.__dict__[name] for name in ("change_goal", "grace") if name in self.__dict__}
-        theirs = {name: each for name, each in self.__dict__.items() if name not in {*ours, "__orig_class__"}}
-        copied = type(self)(**{**theirs, **(update or {})})
-        copied.__dict__.update(ours)
-        return copied
+        return _loop({**self.__dict__, **(update or {})})
 
 
 def draw(
@@ -81,9 +80,16 @@ def draw(
         targets: dict[Hashable, str] = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
         builder.add_conditional_edges(phase.value, _Route(), targets)
     builder.set_entry_point(START.value)
-    compiled = builder.compile(checkpointer=checkpointer, store=store, name=name)
-    attrs = {key: each for key, each in compiled.__dict__.items() if key != "__orig_class__"}
-    return LoopGraph(**attrs)
+    return _loop(builder.compile(checkpointer=checkpointer, store=store, name=name).__dict__)
+
+
+def _loop(attributes: Mapping[str, Any]) -> LoopGraph:
+    """A loop with the attributes of another graph, also those that LangGraph's constructor would drop silently."""
+    kept = {name: attributes[name] for name in _NOT_CONSTRUCTED if name in attributes}
+    given = {name: each for name, each in attributes.items() if name not in {*_NOT_CONSTRUCTED, "__orig_class__"}}
+    loop = LoopGraph(**given)
+    loop.__dict__.update(kept)
+    return loop
 
 
 class _Node(Runnable[RunState, dict[str, object]]):

@@ -15,7 +15,8 @@ from agent.core.world import Artifact, Fact, World
 class WorldChange(Value):
     """From one world to the next: nothing was taken out of it."""
 
-    change: Literal["world"] = "world"
+    change: Literal["world"]
+    """Without a default: a mapping without it is a whole world, as a person writes it."""
     version: int
     tick: int
     artifacts: dict[ArtifactName, Artifact] = Field(default_factory=dict)
@@ -26,7 +27,8 @@ class WorldChange(Value):
 class PlanChange(Value):
     """From one plan to the next: no step went, and none changed its place."""
 
-    change: Literal["plan"] = "plan"
+    change: Literal["plan"]
+    """Without a default: a mapping without it is a whole plan, as a person writes it."""
     revision: int
     goal_revision: int
     planner: str
@@ -39,6 +41,7 @@ def world_change(old: World, new: World) -> WorldChange | World:
     if not (old.artifacts.keys() <= new.artifacts.keys() and old.facts.keys() <= new.facts.keys()):
         return new
     return WorldChange(
+        change="world",
         version=new.version,
         tick=new.tick,
         artifacts={name: each for name, each in new.artifacts.items() if each is not old.artifacts.get(name)},
@@ -62,6 +65,7 @@ def plan_change(old: Plan, new: Plan) -> PlanChange | Plan:
     if [each.id for each in new.steps[: len(before)]] != list(before):
         return new
     return PlanChange(
+        change="plan",
         revision=new.revision,
         goal_revision=new.goal_revision,
         planner=new.planner,

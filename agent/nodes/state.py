@@ -5,12 +5,13 @@ Every channel that a person may edit (Studio, `update_state`) validates and coer
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, NotRequired, TypeVar
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from pydantic import TypeAdapter
+from typing_extensions import TypedDict  # pydantic, and so Studio's forms, refuse the one of Python 3.11
 
 from agent.core.change import PlanChange, WorldChange, changed_plan, changed_world, plan_change, world_change
 from agent.core.control import Recovery

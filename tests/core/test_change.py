@@ -1,7 +1,9 @@
 """A change holds all of what is new, and nothing else: laid over the old value it gives the new one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from agent.core.change import PlanChange, WorldChange, changed_plan, changed_world, plan_change, world_change
 from agent.core.plan import Plan, Step, StepId, StepStatus
@@ -61,3 +63,10 @@ def test_a_change_names_only_what_changed() -> None:
 def test_a_world_that_lost_something_is_written_whole() -> None:
     old = World(facts={"f": Fact(name="f", value=1)})
     assert world_change(old, World()) == World()
+
+
+def test_a_mapping_without_the_word_change_is_a_whole() -> None:
+    with pytest.raises(ValidationError, match="change"):
+        WorldChange.model_validate(World(version=1, tick=1).model_dump())
+    with pytest.raises(ValidationError, match="change"):
+        PlanChange.model_validate(Plan(revision=1, goal_revision=1, planner="x").model_dump())
