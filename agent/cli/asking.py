@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Protocol
 
-from pydantic import ValidationError
 from rich.console import Console
 from rich.prompt import Prompt
 from rich.text import Text
 
-from agent.cli.exits import BadInput
+from agent.cli.exits import BadInput, bad_input
 from agent.core.answer import parse_answers
 from agent.core.control import Choice, Question
 from agent.core.plan import Plan
@@ -74,11 +74,13 @@ class AtTerminal:
     def ask(self, questions: Questions, plan: Plan) -> JsonValue:
         """Ask every question; those put off stay open."""
         answers: dict[str, JsonValue] = {}
-        for each in questions.values():
-            show(self._console, each)
-            answer = self._answered(each, plan)
-            if answer is not None:
-                answers[each.id] = answer
+        # whoever leaves in the middle has answered what they have answered
+        with suppress(KeyboardInterrupt, EOFError):
+            for each in questions.values():
+                show(self._console, each)
+                answer = self._answered(each, plan)
+                if answer is not None:
+                    answers[each.id] = answer
         return answers or None
 
     def _answered(self, question: Question, plan: Plan) -> JsonValue:
@@ -125,23 +127,12 @@ def refuse_unfit(answer: JsonValue, questions: Questions, plan: Plan) -> None:
     Raises:
         BadInput: no such question or choice, or the answer lacks what its choice needs.
     """
-    try:
+    with bad_input("the answer does not fit: "):
         answers = parse_answers(answer, dict(questions))
-    except ValidationError as error:
-        raise BadInput(f"the answer does not fit: {_reason(error)}") from error
-    except ValueError as error:
-        raise BadInput(f"the answer does not fit: {error}") from error
     for id_, each in answers.items():
         step = questions[id_].step
         if each.choice is Choice.ANSWER and step and products_of(plan.step(step), each.value) is None:
             raise BadInput(f"the answer must give {' and '.join(plan.step(step).produces)} by name, as JSON")
-
-
-def _reason(error: ValidationError) -> str:
-    first = error.errors()[0]
-    if first["type"] == "enum":
-        return f"{first['input']!r} is no choice; choose {', '.join(Choice)}"
-    return str(first.get("ctx", {}).get("error", first["msg"]))
 
 
 def _read(text: str) -> JsonValue:

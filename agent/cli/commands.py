@@ -18,6 +18,9 @@ from agent.goal_file import load_goal
 from agent.scenarios import SCENARIOS
 from agent.settings import Settings
 
+_PATH_LIMIT = 200
+"""Longer text is no path; a file system would refuse to look."""
+
 NO_TOOLS = "which tools? Name a list of them with --tools module:attribute, or in KINTSUGI_TOOLS"
 
 
@@ -77,7 +80,11 @@ def goal(settings: Settings, thread: str, new: str | None, wants: list[str], cri
 def _stated(stated: str) -> Goal:
     """A goal file, or a goal in words."""
     with bad_input():
-        return load_goal(Path(stated)) if stated.endswith(".toml") else Goal(text=stated)
+        if stated.endswith(".toml"):
+            return load_goal(Path(stated))
+    if len(stated) < _PATH_LIMIT and Path(stated).is_file():
+        raise BadInput(f"{stated} is a file, and the name of a goal file ends in .toml")
+    return Goal(text=stated)
 
 
 def _source(stated: str) -> str | None:

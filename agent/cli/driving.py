@@ -40,10 +40,10 @@ def drive(session: Session, given: object, watch: Watch, person: Person, source:
         _accept(session, given, source)
         _call(session, given, watch)
         standing = session.standing()
+        status = standing.outcome.status if standing.outcome else WAITING
+        session.home.runs.ended(session.thread, status, at=time.time())
         given = _next(session, person, standing)
         if given is None:
-            status = standing.outcome.status if standing.outcome else WAITING
-            session.home.runs.ended(session.thread, status, at=time.time())
             return replace(standing, started=_attempts(standing) - before, ran=True)
 
 

@@ -17,7 +17,6 @@ from agent.store.runs import RUNNING, WAITING, Run
 
 _STATUS = {OutcomeStatus.SATISFIED: "green", RUNNING: "cyan", WAITING: "yellow", STOPPED: "yellow"}
 _KEYWORDS = {"commit": "green", "failed": "red", "invalid": "yellow", "end": "bold", "run": "bold", "goal": "bold"}
-_GOAL_WIDTH = 60
 
 
 def trace(settings: Settings, thread: str, json: bool) -> None:
@@ -33,19 +32,21 @@ def trace(settings: Settings, thread: str, json: bool) -> None:
     screen = console()
     for seconds, keyword, said in story(records, state.get("plan", Plan())):
         colour = _KEYWORDS.get(keyword) or COLOURS.get(keyword, "dim")
-        screen.print(Text.assemble((f"{seconds:8.3f}  ", "dim"), (f"{keyword:<9}", colour), said), soft_wrap=True)
+        screen.print(Text.assemble((f"{seconds:8.3f}  ", "dim"), (f"{keyword:<9}", colour), said))
 
 
 def threads(settings: Settings) -> None:
     """Print the table of runs."""
     with open_home(settings, make=False) as home:
-        table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
+        terminal = is_terminal()
+        table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", expand=terminal)
         for name in ("thread", "status", "started", "updated"):
             table.add_column(name, no_wrap=True)
-        table.add_column("goal", no_wrap=True, overflow="ellipsis", max_width=_GOAL_WIDTH if is_terminal() else None)
+        # on a terminal the goal gives way; in a pipe nothing does
+        table.add_column("goal", no_wrap=True, overflow="ellipsis", ratio=1 if terminal else None)
         for run in home.runs.list():
             table.add_row(*_row(home, run))
-        console().print(table)
+        console().print(table, soft_wrap=False)
 
 
 def doctor(settings: Settings) -> Code:
@@ -53,7 +54,7 @@ def doctor(settings: Settings) -> Code:
     screen, fine = console(), True
     for each in findings(settings):
         mark = Text("  ok    ", "green") if each.fine else Text("  BROKEN", "bold red")
-        screen.print(Text.assemble(mark, f"  {each.what:<11}", each.said), soft_wrap=True)
+        screen.print(Text.assemble(mark, f"  {each.what:<11}", each.said))
         fine = fine and each.fine
     return Code.SATISFIED if fine else Code.USAGE
 
@@ -70,4 +71,4 @@ def _row(home: Home, run: Run) -> tuple[Text, ...]:
 
 
 def _local(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

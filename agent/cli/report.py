@@ -29,14 +29,14 @@ def tell_recoveries(console: Console, standing: Standing) -> None:
         error = Text(each.error, overflow="ellipsis", no_wrap=True)
         table.add_row(Text(f"  {each.rung}", COLOURS[each.rung]), Text(each.about), error)
         table.add_row("", "", Text(f"-> {each.done}", "dim"))
-    console.print(table)
+    console.print(table, soft_wrap=False)
 
 
 def tell_marking(console: Console, scenario: Scenario, standing: Standing) -> None:
     """Print what each event marked, as the table of the planning loop's own description."""
     for each in scenario.marking(standing.state):
-        console.print(f"\n[bold]Marked:[/] {each.cause}", soft_wrap=True)
-        console.print(_marking(each))
+        console.print(f"\n[bold]Marked:[/] {each.cause}")
+        console.print(_marking(each), soft_wrap=False)
 
 
 def tell_outcome(console: Console, home: Home, thread: str, standing: Standing) -> None:
@@ -46,7 +46,7 @@ def tell_outcome(console: Console, home: Home, thread: str, standing: Standing) 
     if outcome is None:
         _tell_waiting(console, home, thread, standing)
     elif outcome.status is OutcomeStatus.SATISFIED:
-        console.print(f"[bold green]Satisfied[/]: {_satisfied(outcome, standing)}", soft_wrap=True)
+        console.print(f"[bold green]Satisfied[/]: {_satisfied(outcome, standing)}")
     else:
         _tell_unsatisfied(console, home, thread, outcome)
 
@@ -54,10 +54,10 @@ def tell_outcome(console: Console, home: Home, thread: str, standing: Standing) 
 def tell_check(console: Console, differences: list[str]) -> None:
     """Print what a scenario's world is like, compared with an undisturbed run."""
     if not differences:
-        console.print("[bold green]Checked[/]: the end state is that of an undisturbed run.", soft_wrap=True)
+        console.print("[bold green]Checked[/]: the end state is that of an undisturbed run.")
     for each in differences:
         console.print("[bold red]Differs[/]: ", end="")
-        console.print(each, markup=False, soft_wrap=True)
+        console.print(each, markup=False)
 
 
 def _marking(marking: Marking) -> Table:
@@ -80,25 +80,25 @@ def _satisfied(outcome: Outcome, standing: Standing) -> str:
 
 
 def _tell_waiting(console: Console, home: Home, thread: str, standing: Standing) -> None:
-    console.print("[bold yellow]Waiting[/] for a person.", soft_wrap=True)
+    console.print("[bold yellow]Waiting[/] for a person.")
     for each in standing.questions.values():
         show(console, each)
     several = len(standing.questions) > 1
     example = json.dumps(dict.fromkeys(standing.questions, "retry")) if several else "retry"
     command = home.command("resume", thread, "--answer", example)
-    console.print(f"\nAnswer with: {command}", markup=False, soft_wrap=True)
+    console.print(f"\nAnswer with: {command}", markup=False)
 
 
 def _tell_unsatisfied(console: Console, home: Home, thread: str, outcome: Outcome) -> None:
     console.print(f"[bold red]{str(outcome.status).replace('_', ' ').capitalize()}[/]: ", end="")
-    console.print(outcome.reason, markup=False, soft_wrap=True)
+    console.print(outcome.reason, markup=False)
     for grade in outcome.grades:
         verified = grade.verdict is Verdict.VERIFIED
         line = f"  {grade.verdict:<12} {grade.predicate}" + (f" ({grade.reason})" if grade.reason else "")
-        console.print(Text(line, "green" if verified else "red"), soft_wrap=True)
+        console.print(Text(line, "green" if verified else "red"))
     for each in outcome.artifacts.values():
         if each.valid:
-            console.print(Text(f"  kept         {each.name} (version {each.version})"), soft_wrap=True)
+            console.print(Text(f"  kept         {each.name} (version {each.version})"))
     for step, why in outcome.unfinished.items():
-        console.print(Text(f"  not done     {step}: {why}", "dim"), soft_wrap=True)
-    console.print(f"\nWhy, step by step: {home.command('trace', thread)}", markup=False, soft_wrap=True)
+        console.print(Text(f"  not done     {step}: {why}", "dim"))
+    console.print(f"\nWhy, step by step: {home.command('trace', thread)}", markup=False)

@@ -26,12 +26,13 @@ COLOURS = {
 
 def console() -> Console:
     """For results. Rich itself obeys NO_COLOR."""
-    return Console(highlight=False, width=None if is_terminal() else _width())
+    terminal = is_terminal()
+    return Console(highlight=False, soft_wrap=not terminal, width=None if terminal else _width())
 
 
 def errors() -> Console:
     """For errors and what is said beside the results."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def is_terminal() -> bool:

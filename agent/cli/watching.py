@@ -74,7 +74,7 @@ class LineWatch:
             kind, said = self._said(record)
             if kind:
                 self._console.print(f"[{COLOURS.get(kind, 'bold')}]{kind:<9}[/]", end="")
-                self._console.print(said, markup=False, soft_wrap=True)
+                self._console.print(said, markup=False)
 
     def _said(self, record: TraceRecord) -> tuple[str, str]:
         match record:

@@ -93,8 +93,8 @@ def _tell_in_words(session: Session, standing: Standing, differences: list[str] 
 
 def _tell_start(screen: Console, session: Session, given: object) -> None:
     goal = given["goal"] if isinstance(given, dict) else session.standing().state.get("goal", Goal())
-    screen.print(Text(title(goal), "bold"), soft_wrap=True)
-    screen.print(Text(" · ".join([f"thread {session.thread}", *session.supply.notes]), "dim"), soft_wrap=True)
+    screen.print(Text(title(goal), "bold"))
+    screen.print(Text(" · ".join([f"thread {session.thread}", *session.supply.notes]), "dim"))
     screen.print()
 
 

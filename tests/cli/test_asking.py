@@ -17,9 +17,7 @@ def test_a_run_that_cannot_decide_prints_the_question_and_exits_with_4(waiting, 
     assert "Waiting for a person." in waiting
     assert "Charge the card" in waiting
     assert "the bank hung up" in waiting
-    assert (
-        "Tried: retry, patch, rewrite, replan: the effect of the call is unknown and nothing can observe it" in waiting
-    )
+    assert "Tried: retry, patch, rewrite, replan: the effect of the call is unknown" in waiting
     for choice in ("retry", "answer", "skip", "goal", "abort"):
         assert f"\n  {choice} " in waiting
     assert "kintsugi resume 7 --answer retry" in waiting
@@ -61,7 +59,7 @@ def test_a_run_can_be_ended_with_its_partial_results(waiting, cli, document):
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        ("perhaps", "'perhaps' is no choice; choose retry, answer, skip, goal, abort"),
+        ("perhaps", "'retry', 'answer', 'skip', 'goal' or 'abort'"),
         ('{"choice": "answer"}', "needs a value"),
         ('{"choice": "goal"}', "needs a goal"),
         ('{"choice": "retry", "mood": "good"}', "Extra inputs"),

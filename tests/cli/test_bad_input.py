@@ -45,6 +45,11 @@ def test_a_goal_file_that_cannot_be_read_is_named(cli, folder):
     assert "goal.toml, line 2: not UTF-8" in cli("run", "goal.toml", "--tools", JOBS, code=2).stderr
 
 
+def test_a_file_of_another_name_is_not_taken_for_a_goal_in_words(cli, folder):
+    (folder / "goal.txt").write_text("x")
+    assert "the name of a goal file ends in .toml" in cli("run", "goal.txt", "--tools", JOBS, code=2).stderr
+
+
 TOOLS = {
     "no reference": ("jobs", "must be written module:attribute"),
     "no module": ("nowhere.jobs:TOOLS", "there is no module 'nowhere'"),
