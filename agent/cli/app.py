@@ -6,9 +6,7 @@ What a command needs is imported when it runs: help and completion should not wa
 import os
 import secrets
 import sys
-import traceback
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +14,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from agent.cli.environment import load_settings, read_dotenv
-from agent.cli.exits import EXITS, BadInput, Code
+from agent.cli.exits import EXITS, BadInput, Code, unexpected
 from agent.cli.screen import errors
 
 
@@ -166,20 +164,6 @@ def doctor(home: HomeOption = None) -> None:
     from agent.cli import reading
 
     raise typer.Exit(reading.doctor(load_settings(home)))
-
-
-def unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Tell of a bug in one line; it is how Python reports what nobody has caught."""
-    if "--debug" in sys.argv or os.environ.get("KINTSUGI_DEBUG"):
-        traceback.print_exception(kind, error, trace)
-        return
-    last = traceback.extract_tb(trace)[-1:]
-    place = f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last else ""
-    said = " ".join(str(error).split())
-    errors().print(f"kintsugi: unexpected {kind.__name__}: {said}{place}", style="red", markup=False)
-    errors().print(
-        "What was verified is kept. For the traceback: KINTSUGI_DEBUG=1, or kintsugi --debug ...", markup=False
-    )
 
 
 def main() -> None:

@@ -1,11 +1,17 @@
-"""What does the exit code say? One for each kind of end; and the one exception that ends a command with a sentence."""
+"""What does the exit code say? One for each kind of end; and the two ways to end with a sentence."""
 
+import os
+import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
 
 from pydantic import ValidationError
 
+from agent.cli.screen import errors
 from agent.core.outcome import Outcome, OutcomeStatus
 
 
@@ -55,3 +61,17 @@ def code_of(outcome: Outcome | None) -> Code:
     if outcome is None:
         return Code.WAITING
     return Code.SATISFIED if outcome.status is OutcomeStatus.SATISFIED else Code.UNSATISFIED
+
+
+def unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Tell of a bug in one line; it is how Python reports what nobody has caught."""
+    if "--debug" in sys.argv or os.environ.get("KINTSUGI_DEBUG"):
+        traceback.print_exception(kind, error, trace)
+        return
+    last = traceback.extract_tb(trace)[-1:]
+    place = f" ({Path(last[0].filename).name}, line {last[0].lineno})" if last else ""
+    said = " ".join(str(error).split())
+    errors().print(f"kintsugi: unexpected {kind.__name__}: {said}{place}", style="red", markup=False)
+    errors().print(
+        "What was verified is kept. For the traceback: KINTSUGI_DEBUG=1, or kintsugi --debug ...", markup=False
+    )

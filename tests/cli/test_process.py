@@ -7,7 +7,7 @@ import re
 import select
 import time
 
-from agent.cli.app import unexpected
+from agent.cli.exits import unexpected
 from tests.cli.conftest import JOBS, environment
 
 SECONDS = 60.0
