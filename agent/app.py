@@ -104,14 +104,14 @@ def assemble(
     planner = planner or choose_planner(registry, model)
     contracts, limits = registry.contracts, settings.limits
     nodes: dict[Phase, PhaseNode] = {
-        Phase.INTAKE: Intake(bodies, clock),
+        Phase.INTAKE: Intake(clock),
         Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock),
         Phase.DISPATCHER: Dispatcher(limits, bodies, inbox, clock),
         Phase.EXECUTOR: Executor(runner, bodies, clock, settings.jitter),
         Phase.VERIFIER: Verifier(caller, bodies, clock),
         Phase.CLASSIFIER: Classifier(contracts, limits, bodies, clock, scope_model, patcher is not None),
         Phase.REPAIRER: Repairer(planner, patcher, registry, bodies, clock),
-        Phase.ESCALATOR: Escalator(settings.escalation == "ask", limits, bodies, clock),
+        Phase.ESCALATOR: Escalator(settings.escalation == "ask", contracts, limits, bodies, clock),
         Phase.FINISHER: Finisher(bodies, clock),
     }
     graph = draw(nodes, checkpointer, store)

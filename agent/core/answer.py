@@ -1,9 +1,16 @@
 """What a person's answer changes: budgets, a step, the goal, or the end of the run."""
 
+from collections.abc import Iterable
+
+from pydantic import ValidationError
+
+from agent.core.contract import Contracts
 from agent.core.control import Answer, Choice, Question, Recovery
+from agent.core.failure import Effect
 from agent.core.limits import Ledger
 from agent.core.plan import Plan, Step, StepId, StepStatus, downstream
 from agent.core.value import JsonValue, digest
+from agent.core.verification import products_of
 
 
 def question_about(recovery: Recovery, plan: Plan, ledger: Ledger) -> Question:
@@ -46,11 +53,43 @@ def parse_answers(given: JsonValue, questions: dict[str, Question]) -> dict[str,
     unknown = sorted(set(by_id) - set(questions))
     if unknown:
         raise ValueError(f"no open question {unknown[0]!r}; open: {', '.join(questions)}")
-    answers = {each: Answer.model_validate(answer) for each, answer in by_id.items()}
+    answers = {each: _answer(answer) for each, answer in by_id.items()}
     for each, answer in answers.items():
         if answer.choice not in questions[each].choices:
             raise ValueError(f"question {each} cannot be answered {answer.choice!r}")
     return answers
+
+
+def fitting_answers(given: JsonValue, questions: dict[str, Question], plan: Plan) -> dict[str, Answer]:
+    """The answers, if they can be carried out on this plan.
+
+    Raises:
+        ValueError: as `parse_answers`, and when a value is not what its step makes.
+    """
+    answers = parse_answers(given, questions)
+    for each, answer in answers.items():
+        step = questions[each].step
+        if answer.choice is Choice.ANSWER and step and products_of(plan.step(step), answer.value) is None:
+            raise ValueError(f"the answer must give {' and '.join(plan.step(step).produces)} by name")
+    return answers
+
+
+def still_open(unresolved: Iterable[Recovery], plan: Plan) -> tuple[Recovery, ...]:
+    """The failures that still stand, each once: what was rewritten or is done meanwhile need not be asked about."""
+    stuck = {each.id for each in plan.with_status(StepStatus.FAILED, StepStatus.INVALID)}
+    standing = (each for each in unresolved if each.classified.failure.step in stuck | {None})
+    return tuple({question_id(each): each for each in standing}.values())
+
+
+def may_repeat(recovery: Recovery, contracts: Contracts) -> bool:
+    """Whether a person who says "retry" allows a write to be made although it may have happened.
+
+    Where a probe can look the world is asked first, and the person only if that does not settle it. A step of
+    several calls cannot tell which of them is meant.
+    """
+    failure = recovery.classified.failure
+    contract = contracts.get(failure.tool)
+    return contract is not None and not contract.observable and recovery.classified.effect is not Effect.ABSENT
 
 
 def forgiven(ledger: Ledger, recovery: Recovery) -> Ledger:
@@ -70,11 +109,20 @@ def forgiven(ledger: Ledger, recovery: Recovery) -> Ledger:
     )
 
 
-def tried_again(plan: Plan, step: StepId | None) -> Plan:
-    """The plan with the step to do once more, without delay."""
-    if step is None:
+def tried_again(plan: Plan, step: StepId | None, repeat: bool = False) -> Plan:
+    """The plan with the step to do once more, without delay.
+
+    Args:
+        plan: the plan.
+        step: the step, if the failure was one step's.
+        repeat: its write may be made although the journal knows of it: it is another one from now on.
+    """
+    found = next((each for each in plan.live() if each.id == step), None)
+    if found is None:
         return plan
-    return plan.with_steps(plan.step(step).as_(StepStatus.PENDING).model_copy(update={"delay": 0.0}))
+    repetition = found.repetition + (1 if repeat else 0)
+    again = found.as_(StepStatus.PENDING).model_copy(update={"delay": 0.0, "repetition": repetition})
+    return plan.with_steps(again)
 
 
 def skipped(plan: Plan, step: StepId, reason: str) -> Plan:
@@ -84,6 +132,14 @@ def skipped(plan: Plan, step: StepId, reason: str) -> Plan:
         plan.step(step).as_(StepStatus.SKIPPED, reason),
         *(_skip_after(plan.step(each), step) for each in after),
     )
+
+
+def _answer(given: JsonValue) -> Answer:
+    try:
+        return Answer.model_validate(given)
+    except ValidationError as error:
+        said = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}".removeprefix(": ") for each in error.errors())
+        raise ValueError("; ".join(said)) from error
 
 
 def _skip_after(step: Step, before: StepId) -> Step:

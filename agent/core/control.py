@@ -74,3 +74,5 @@ class Questions(Value):
     """The payload of an interrupt: questions by id."""
 
     questions: dict[str, Question] = Field(default_factory=dict)
+    refused: str = ""
+    """Why the last answer was not taken; the questions are as open as before."""

@@ -39,12 +39,9 @@ def next_patch(step: Step, contracts: Contracts, ledger: Ledger) -> Patch | None
     """The next declared way to make the same artifact: an alternative value first, then a stand-in tool."""
     if step.call is None:
         return None
-    tried = {*ledger.tried.get(step.key, ()), call_digest(step.call.tool, step.call.args)}
-    for patch in (*_other_values(step, contracts), *_other_tools(step, contracts)):
-        assert patch.step.call is not None
-        if call_digest(patch.step.call.tool, patch.step.call.args) not in tried:
-            return patch
-    return None
+    ways = (*_other_values(step, contracts), *_other_tools(step, contracts))
+    tried = remember(ledger, step)
+    return next((each for each in ways if not proven_wrong(each.step, tried)), None)
 
 
 def proven_wrong(step: Step, ledger: Ledger) -> bool:
@@ -115,12 +112,17 @@ def options(classified: Classified, plan: Plan, contracts: Contracts, ledger: Le
     # a predicate or a probe that named the broken fact in advance leaves the plan itself valid
     surprised = failure.trigger is Trigger.TASK_FAILURE
     return Options(
-        patchable=step is not None
-        and (model_can_patch or next_patch(step, contracts, remember(ledger, step)) is not None),
+        patchable=step is not None and _patchable(step, contracts, ledger, model_can_patch),
         rewritable=bool(part.observers),
         breadth=part.breadth if surprised and classified.scope is Scope.PRECONDITION else 0.0,
         repeatable=_repeatable(classified.effect, contract),
     )
+
+
+def _patchable(step: Step, contracts: Contracts, ledger: Ledger, model_can_patch: bool) -> bool:
+    """Whether another call can be found; a model needs a call to change, and the schema of a tool that exists."""
+    proposed = model_can_patch and step.call is not None and step.call.tool in contracts
+    return proposed or next_patch(step, contracts, ledger) is not None
 
 
 def _repeatable(effect: Effect, contract: ToolContract | None) -> bool:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from agent.core.goal import Goal
+from agent.core.invalidation import settle
 from agent.core.value import ArtifactName, Digest, JsonValue, digest, size
-from agent.core.world import Artifact, Verification, World
+from agent.core.world import GIVEN, Artifact, Verification, World, given
 from agent.store.artifacts import ArtifactStore
 
 
@@ -51,3 +53,10 @@ class Bodies:
             inputs=inputs or {},
             verification=verification,
         )
+
+    async def with_given(self, goal: Goal, world: World) -> World:
+        """The world with the goal's given values in it, and what was made from others marked."""
+        artifacts = [
+            await self.artifact(name, value, GIVEN, Verification(by=("given",))) for name, value in goal.given.items()
+        ]
+        return settle(given(goal.given, artifacts, world))

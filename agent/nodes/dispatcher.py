@@ -2,6 +2,7 @@
 
 from langchain_core.runnables import RunnableConfig
 
+from agent.core.answer import still_open
 from agent.core.goal import Goal
 from agent.core.limits import Limits
 from agent.core.move import LEADS_TO, Broken, Move, Start, next_move, readers
@@ -28,7 +29,7 @@ class Dispatcher:
         goal, plan, world = await self._goal(state, config), state["plan"], state["world"]
         ledger = state["ledger"].add(moves=1, seconds=scope_of(config).elapsed())
         view = await self._bodies.view(world, readers(plan, goal, world))
-        unresolved = bool(state["unresolved"])
+        unresolved = bool(still_open(state["unresolved"], plan))
         move = next_move(goal, world, plan, view, self._limits, ledger, state["order"], unresolved)
         started = move.steps if isinstance(move, Start) else ()
         return {

@@ -3,13 +3,23 @@
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import interrupt
 
-from agent.core.answer import forgiven, parse_answers, question_about, skipped, tried_again
-from agent.core.control import Answer, Choice, Question, Recovery
+from agent.core.answer import (
+    fitting_answers,
+    forgiven,
+    may_repeat,
+    question_about,
+    skipped,
+    still_open,
+    tried_again,
+)
+from agent.core.contract import ToolContract
+from agent.core.control import Answer, Choice, Question, Questions, Recovery
+from agent.core.invalidation import follow, settle
 from agent.core.limits import Limits
 from agent.core.move import Finish
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
-from agent.core.plan import StepStatus
+from agent.core.plan import Plan, StepStatus
 from agent.core.record import Answered, Escalated
 from agent.core.value import JsonValue
 from agent.core.verification import products_of
@@ -25,26 +35,32 @@ PERSON = "person"
 class Escalator:
     """Asks a person about everything that could not be recovered, all at once."""
 
-    def __init__(self, asks: bool, limits: Limits, bodies: Bodies, clock: Clock) -> None:
-        """Args: whether a person may be asked at all; how often; artifact bodies; the time."""
+    def __init__(
+        self, asks: bool, contracts: dict[str, ToolContract], limits: Limits, bodies: Bodies, clock: Clock
+    ) -> None:
+        """Args: whether a person may be asked at all; contracts; how often; artifact bodies; the time."""
         self._asks = asks
+        self._contracts = contracts
         self._limits = limits
         self._bodies = bodies
         self._clock = clock
 
     async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Ask, or hand over when nobody can be asked."""
-        questions = {each.id: each for each in _questions(state)}
+        unresolved = still_open(state["unresolved"], state["plan"])
+        asked = (question_about(each, state["plan"], state["ledger"]) for each in unresolved)
+        questions = {each.id: each for each in asked}
         durable = config.get("configurable", {}).get("__pregel_checkpointer") is not None
         if not self._asks or not durable or state["ledger"].escalate > self._limits.escalate:
             return self._handed_over(state, questions)
-        given: JsonValue = interrupt(
-            {"questions": {id_: each.model_dump(mode="json") for id_, each in questions.items()}}
-        )
+        answers = _ask(questions, state["plan"])
         scope_of(config).elapsed()  # the time a person took is not the run's
-        return await self._apply(state, questions, parse_answers(given, questions))
+        by_id = dict(zip(questions, unresolved, strict=True))
+        return await self._apply(state, questions, by_id, answers)
 
-    async def _apply(self, state: RunState, questions: dict[str, Question], answers: dict[str, Answer]) -> RunUpdate:
+    async def _apply(
+        self, state: RunState, questions: dict[str, Question], by_id: dict[str, Recovery], answers: dict[str, Answer]
+    ) -> RunUpdate:
         update: RunUpdate = {
             "goal": state["goal"],
             "world": state["world"],
@@ -53,7 +69,6 @@ class Escalator:
             "phase": Phase.DISPATCHER,
             "trace": [*self._asked(state, questions), *self._answered(state, answers)],
         }
-        by_id = dict(zip(questions, state["unresolved"], strict=True))
         for id_, answer in answers.items():
             await self._take(by_id[id_], answer, update)
         update["unresolved"] = tuple(each for id_, each in by_id.items() if id_ not in answers)
@@ -64,7 +79,7 @@ class Escalator:
         match answer.choice:
             case Choice.RETRY:
                 update["ledger"] = forgiven(update["ledger"], recovery)
-                update["plan"] = tried_again(update["plan"], step)
+                update["plan"] = tried_again(update["plan"], step, may_repeat(recovery, self._contracts))
             case Choice.SKIP:
                 assert step is not None
                 update["plan"] = skipped(update["plan"], step, answer.reason)
@@ -83,13 +98,13 @@ class Escalator:
         assert recovery.classified.failure.step is not None
         step = update["plan"].step(recovery.classified.failure.step)
         products = products_of(step, value)
-        if products is None:
-            raise ValueError(f"the answer must give {' and '.join(step.produces)}")
+        assert products is not None, "an answer that does not fit was taken"
         inputs = update["world"].digests(step.reads())
         for name, body in products.items():
             made = await self._bodies.artifact(name, body, step.id, Verification(by=(PERSON,)), inputs)
             update["world"] = commit(update["world"], made)
-        update["plan"] = update["plan"].with_steps(step.as_(StepStatus.DONE))
+        update["world"] = settle(update["world"])
+        update["plan"] = follow(update["world"], update["plan"].with_steps(step.as_(StepStatus.DONE)))
 
     def _handed_over(self, state: RunState, questions: dict[str, Question]) -> RunUpdate:
         reason = "; ".join(each.summary for each in questions.values())
@@ -111,5 +126,15 @@ class Escalator:
         ]
 
 
-def _questions(state: RunState) -> list[Question]:
-    return [question_about(each, state["plan"], state["ledger"]) for each in state["unresolved"]]
+def _ask(questions: dict[str, Question], plan: Plan) -> dict[str, Answer]:
+    """Ask until an answer fits. One that does not is refused with its reason, and nothing else happens.
+
+    An exception would not do: the bad answer would be given again at every resume.
+    """
+    payload = Questions(questions=questions)
+    while True:
+        given: JsonValue = interrupt(payload.model_dump(mode="json"))
+        try:
+            return fitting_answers(given, questions, plan)
+        except ValueError as error:
+            payload = Questions(questions=questions, refused=str(error))

@@ -9,8 +9,7 @@ from agent.core.outcome import OutcomeStatus, conclude
 from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus
 from agent.core.record import RunStarted, TraceRecord
-from agent.core.world import GIVEN, Verification, World, given
-from agent.nodes.bodies import Bodies
+from agent.core.world import World
 from agent.nodes.state import RunState, RunUpdate, take_goal, with_facts
 from agent.ports import Clock
 
@@ -18,15 +17,14 @@ from agent.ports import Clock
 class Intake:
     """Takes in what the caller states and opens a run on it."""
 
-    def __init__(self, bodies: Bodies, clock: Clock) -> None:
-        """Args: artifact bodies, for the goal's given values; the time."""
-        self._bodies = bodies
+    def __init__(self, clock: Clock) -> None:
+        """Args: the time."""
         self._clock = clock
 
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Open a run. The ledger starts afresh; world and plan are kept."""
         goal = _stated(state)
-        world = await self._with_given(with_facts(state.get("world") or World(), state.get("facts") or {}), goal)
+        world = with_facts(state.get("world") or World(), state.get("facts") or {})
         ledger = _next_ledger(state)
         started = RunStarted(
             at=self._clock.now(),
@@ -36,13 +34,6 @@ class Intake:
             resumed=bool(world.artifacts.keys() - goal.given.keys()),
         )
         return _opened(goal, world, _woken(state.get("plan") or Plan()), ledger, [started])
-
-    async def _with_given(self, world: World, goal: Goal) -> World:
-        bodies = [
-            await self._bodies.artifact(name, value, GIVEN, Verification(by=("given",)))
-            for name, value in goal.given.items()
-        ]
-        return given(goal.given, bodies, world)
 
 
 def _opened(goal: Goal, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]) -> RunUpdate:

@@ -8,6 +8,7 @@ from agent.core.contract import ToolContract
 from agent.core.control import Recovery
 from agent.core.failure import Classified, Origin, Scope, Trigger
 from agent.core.goal import Goal
+from agent.core.invalidation import follow
 from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
 from agent.core.merge import PlanDelta, replan
@@ -42,16 +43,23 @@ class PlannerNode:
         """Draw, lay the draft over the old plan, and go back to the top of the loop."""
         move = state["move"]
         assert isinstance(move, Draw)
-        request = await self._request(state, move.order)
+        # a goal may have been stated anywhere; whichever way it came, its given values come in here
+        world = await self._bodies.with_given(state["goal"], state["world"])
+        plan = follow(world, state["plan"])
+        update = await self._draw({**state, "world": world, "plan": plan}, move.order)
+        return {"world": world, "plan": plan, **update}
+
+    async def _draw(self, state: RunState, order: PlanOrder) -> RunUpdate:
+        request = await self._request(state, order)
         try:
             draft = await self._planner.draw(request)
             steps = learned(draft.steps, self._contracts, state["ledger"])
             _refuse_repeats(steps, state["ledger"])
         except RepeatedCall as error:
-            return self._thrash(state, move.order, error)
+            return self._thrash(state, order, error)
         except (Unreachable, PlanningFailed, ValueError) as error:
-            return self._rejected(state, move.order, error)
-        return self._drawn(state, move.order, draft.model_copy(update={"steps": steps}))
+            return self._rejected(state, order, error)
+        return self._drawn(state, order, draft.model_copy(update={"steps": steps}))
 
     async def _request(self, state: RunState, order: PlanOrder) -> PlanRequest:
         goal, world, plan = state["goal"], state["world"], state["plan"]
