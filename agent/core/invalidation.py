@@ -88,19 +88,29 @@ def unmet_assumptions(world: World, view: View) -> dict[ArtifactName, str]:
 
 
 def follow(world: World, plan: Plan, cause: str = "") -> Plan:
-    """Let the steps follow their artifacts: done <-> invalid as marks are set and lifted."""
+    """Let the steps follow their artifacts: done and invalid as marks are set and lifted, to do on other inputs."""
     return plan.with_steps(*(_followed(world, step, cause) for step in plan.steps))
 
 
 def _followed(world: World, step: Step, cause: str) -> Step:
     made = [world.artifacts[name] for name in step.produces if name in world.artifacts]
-    holds = len(made) == len(step.produces) and all(each.mark is None for each in made)
+    complete = len(made) == len(step.produces)
+    holds = complete and all(each.mark is None for each in made)
+    if holds and made and step.status in (StepStatus.INVALID, StepStatus.PENDING):
+        # what it waited for came back unchanged: nothing is left to do (early cutoff)
+        return step.as_(StepStatus.DONE) if all(each.producer == step.id for each in made) else step
+    if complete and step.status in (StepStatus.DONE, StepStatus.INVALID) and _outdated(world, step, made):
+        return step.as_(StepStatus.PENDING)
     if step.status is StepStatus.DONE and not holds:
         mark = next((each.mark for each in made if each.mark), None)
         return step.as_(StepStatus.INVALID, mark.cause if mark else cause or "its artifact is gone")
-    if step.status is StepStatus.INVALID and holds and made and all(each.producer == step.id for each in made):
-        return step.as_(StepStatus.DONE)
     return step
+
+
+def _outdated(world: World, step: Step, made: list[Artifact]) -> bool:
+    """Whether the inputs hold, but are not those it was made from: the same step, once more."""
+    marks = [each.mark for each in made if each.mark]
+    return bool(marks) and not any(each.root for each in marks) and all(world.holds(name) for name in step.reads())
 
 
 def _unsettled(world: World) -> tuple[Artifact, ...]:
