@@ -59,6 +59,7 @@ class ConfigWorld:
         self._conditions = conditions
         self._change_goal = change_goal
         self._publisher = Publisher(self.schema)
+        self._told = False
         if not self.config.exists():
             write_whole(self.config, CONFIG)
         if not self.schema.exists():
@@ -99,10 +100,10 @@ class ConfigWorld:
         return self.tally.count("event") > 0
 
     def _tell(self) -> None:
-        """Tell the run that the goal has changed; once, and after a kill when it looks at the world again."""
-        if self.goal is CHANGED_GOAL and not self.tally.count("goal told"):
+        """Tell the run that the goal has changed; after a kill again, until there are signs that it was heard."""
+        if self.goal is CHANGED_GOAL and not self._told and not self.checklist.exists():
+            self._told = True
             self._change_goal(CHANGED_GOAL)
-            self.tally.add("goal told")
 
     def _go_on(self) -> None:
         if self._conditions.event and not self._over:

@@ -17,7 +17,9 @@ EVENTS = [None, "config-changed", "criteria-changed"]
 
 
 def rungs(state: dict[str, Any]) -> list[str]:
-    return [str(each.choice.rung) for each in state["trace"] if isinstance(each, Recovered)]
+    """Rungs that were charged; a failure that joined a replan under way was not."""
+    choices = [each.choice for each in state["trace"] if isinstance(each, Recovered)]
+    return [str(each.rung) for each in choices if not each.joined]
 
 
 def counts(name: str, folder: Path) -> dict[str, int]:
