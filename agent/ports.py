@@ -189,11 +189,18 @@ class Prober(Protocol):
         ...
 
 
+class Letter(Value):
+    """A changed goal, numbered: it stays in the inbox until a checkpoint says that it was heard."""
+
+    number: int
+    goal: Goal
+
+
 class Inbox(Protocol):
     """Goal changes that arrive while a run is going on."""
 
-    async def take(self, thread: str) -> Goal | None:
-        """The changed goal, once."""
+    async def newer(self, thread: str, heard: int) -> Letter | None:
+        """The last letter after number `heard`, if there is one; those up to it may be thrown away."""
         ...
 
 

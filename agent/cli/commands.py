@@ -73,7 +73,7 @@ def goal(settings: Settings, thread: str, new: str | None, wants: list[str], cri
         if reference is None:
             raise BadInput(NO_TOOLS)
         with open_session(home, thread, reference) as session:
-            home.left_goal(thread)  # an older change that nobody took: this one is newer
+            home.inbox.put(thread, changed)  # newer than any that nobody has heard
             return work(session, {"goal": changed}, Manner(json), _source(new or ""))
 
 

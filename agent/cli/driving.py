@@ -73,7 +73,7 @@ def _next(session: Session, person: Person, standing: Standing) -> object:
     if standing.questions:
         answers = person.ask(standing.questions, standing.state["plan"])
         return None if answers is None else Command(resume=answers)
-    goal = session.home.left_goal(session.thread)
+    goal = session.home.left_goal(session.thread, standing.state)
     return None if goal is None else {"goal": goal}
 
 

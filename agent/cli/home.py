@@ -1,9 +1,8 @@
 """Which runs are there, and where? The home folder, opened: its database, its index of runs, its inbox."""
 
-import asyncio
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,9 +68,9 @@ class Home:
         usual = Path(os.environ.get("KINTSUGI_HOME") or ".kintsugi")
         return shlex.join(["kintsugi", *words, *([] if self.folder == usual else ["--home", str(self.folder)])])
 
-    def left_goal(self, thread: str) -> Goal | None:
-        """Take a changed goal out of the inbox that no run has taken."""
-        return asyncio.run(self.inbox.take(thread))
+    def left_goal(self, thread: str, state: Mapping[str, Any]) -> Goal | None:
+        """A changed goal in the inbox that no run has heard, by the thread's state."""
+        return self.inbox.unheard(thread, state.get("heard") or 0)
 
     def values(self, thread: str) -> dict[str, Any]:
         """The thread's state as it was last written; empty before the first checkpoint."""

@@ -61,7 +61,8 @@ def resume(session: Session, manner: Manner) -> Code:
         raise BadInput(f"thread {session.thread!r} asks nothing; resume it without --answer")
     if standing.unfinished:
         return work(session, None, manner)
-    goal = session.home.left_goal(session.thread) or (None if standing.state else _accepted(session))
+    left = session.home.left_goal(session.thread, standing.state)
+    goal = left or (None if standing.state else _accepted(session))
     return tell(session, standing, manner) if goal is None else work(session, {"goal": goal}, manner)
 
 

@@ -3,7 +3,6 @@
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.answer import still_open
-from agent.core.goal import Goal
 from agent.core.limits import Limits
 from agent.core.move import LEADS_TO, Broken, Move, Start, next_move, readers
 from agent.core.plan import Plan, StepStatus
@@ -26,7 +25,9 @@ class Dispatcher:
 
     async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Take one decision and write down what it means for the plan."""
-        goal, plan, world = await self._goal(state, config), state["plan"], state["world"]
+        letter = await self._inbox.newer(thread_of(config), state.get("heard") or 0)
+        goal = take_goal(state["goal"], letter.goal) if letter else state["goal"]
+        plan, world = state["plan"], state["world"]
         ledger = state["ledger"].add(moves=1, seconds=scope_of(config).elapsed())
         view = await self._bodies.view(world, readers(plan, goal, world))
         unresolved = bool(still_open(state["unresolved"], plan))
@@ -34,6 +35,7 @@ class Dispatcher:
         started = move.steps if isinstance(move, Start) else ()
         return {
             "goal": goal,
+            "heard": letter.number if letter else state.get("heard") or 0,
             "plan": _running(plan, started),
             "ledger": ledger.add(steps=len(started)),
             "move": move,
@@ -41,11 +43,6 @@ class Dispatcher:
             "failures": move.failures if isinstance(move, Broken) else (),
             "trace": self._records(plan, move, ledger.run),
         }
-
-    async def _goal(self, state: RunState, config: RunnableConfig) -> Goal:
-        """The goal, or the changed one that was left in the inbox while the run went on."""
-        changed = await self._inbox.take(thread_of(config))
-        return state["goal"] if changed is None else take_goal(state["goal"], changed)
 
     def _records(self, plan: Plan, move: Move, run: int) -> list[TraceRecord]:
         if not isinstance(move, Start):

@@ -76,6 +76,8 @@ class RunState(TypedDict):
 
     goal: Annotated[Goal, take_goal]
     """Goal layer. Written by the caller, and by the planner when it completes a free-text goal."""
+    heard: int
+    """Number of the last changed goal that was taken out of the inbox."""
     facts: dict[str, JsonValue]
     """World layer, input: facts stated by the caller; intake takes them into the world."""
     world: Annotated[World, Changes(take_world, snapshot_frequency=SNAPSHOTS)]
@@ -118,6 +120,7 @@ class RunUpdate(TypedDict, total=False):
     """What a node may return. LangGraph drops unknown keys without a word, so the type checker must not."""
 
     goal: Goal
+    heard: int
     world: World
     plan: Plan
     phase: Phase

@@ -33,7 +33,10 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS kintsugi_runs (
         thread TEXT PRIMARY KEY, goal BLOB NOT NULL, status TEXT NOT NULL, tools TEXT, source BLOB,
         started_at REAL NOT NULL, updated_at REAL NOT NULL)""",
-    "CREATE TABLE IF NOT EXISTS kintsugi_inbox (thread TEXT PRIMARY KEY, goal TEXT NOT NULL)",
+    # numbers are never used again: a checkpoint remembers the last one it has heard
+    """CREATE TABLE IF NOT EXISTS kintsugi_inbox (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL, goal TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS kintsugi_inbox_thread ON kintsugi_inbox (thread, number)",
 )
 
 _ADVICE = {

@@ -1,10 +1,14 @@
-"""Which goals were changed while their runs went on? Left by another thread or process, taken by the dispatcher."""
+"""Which goals were changed while their runs went on? Left by another thread or process, heard by the dispatcher.
+
+A letter is thrown away only after a checkpoint says that it was heard: a kill in between loses nothing.
+"""
 
 import asyncio
 import sqlite3
 from functools import partial
 
 from agent.core.goal import Goal
+from agent.ports import Letter
 from agent.store.database import Database
 from agent.store.lane import transaction
 
@@ -19,21 +23,30 @@ class GoalInbox:
         """Leave a changed goal for a thread."""
         self._lane.call(partial(_put, thread, goal.model_dump_json()))
 
-    async def take(self, thread: str) -> Goal | None:
-        """Take the changed goal, if there is one; it is there only once."""
-        found = await asyncio.wrap_future(self._lane.submit(partial(_take, thread)))
-        return Goal.model_validate_json(found) if found is not None else None
+    async def newer(self, thread: str, heard: int) -> Letter | None:
+        """The last letter after number `heard`; the letters up to it are thrown away."""
+        found = await asyncio.wrap_future(self._lane.submit(partial(_newer, thread, heard)))
+        return Letter(number=found[0], goal=Goal.model_validate_json(found[1])) if found is not None else None
+
+    def unheard(self, thread: str, heard: int) -> Goal | None:
+        """Likewise, for a caller without an event loop."""
+        found = self._lane.call(partial(_newer, thread, heard))
+        return Goal.model_validate_json(found[1]) if found is not None else None
 
 
 def _put(thread: str, goal: str, connection: sqlite3.Connection) -> None:
     with transaction(connection):
-        connection.execute("INSERT OR REPLACE INTO kintsugi_inbox (thread, goal) VALUES (?, ?)", (thread, goal))
+        connection.execute("INSERT INTO kintsugi_inbox (thread, goal) VALUES (?, ?)", (thread, goal))
 
 
-def _take(thread: str, connection: sqlite3.Connection) -> str | None:
-    found = connection.execute("SELECT goal FROM kintsugi_inbox WHERE thread = ?", (thread,)).fetchone()
+def _newer(thread: str, heard: int, connection: sqlite3.Connection) -> tuple[int, str] | None:
+    query = "SELECT number, goal FROM kintsugi_inbox WHERE thread = ? ORDER BY number DESC LIMIT 1"
+    found = connection.execute(query, (thread,)).fetchone()
     if found is None:
         return None
+    number, goal = int(found[0]), str(found[1])
+    if number > heard:
+        return number, goal
     with transaction(connection):
-        connection.execute("DELETE FROM kintsugi_inbox WHERE thread = ?", (thread,))
-    return str(found[0])
+        connection.execute("DELETE FROM kintsugi_inbox WHERE thread = ? AND number <= ?", (thread, heard))
+    return None
