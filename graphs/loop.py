@@ -17,6 +17,7 @@ from agent.core.goal import Goal
 from agent.core.phase import LEGAL, START, Phase
 from agent.nodes.scope import KEY, Portal, RunScope
 from agent.nodes.state import RunInput, RunState, RunUpdate, written
+from agent.store.serde import trusting
 
 PhaseNode = Callable[[RunState, RunnableConfig], Coroutine[Any, Any, RunUpdate]]
 
@@ -80,7 +81,8 @@ def draw(
         targets: dict[Hashable, str] = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
         builder.add_conditional_edges(phase.value, _Route(), targets)
     builder.set_entry_point(START.value)
-    return _loop(builder.compile(checkpointer=checkpointer, store=store, name=name).__dict__)
+    saver = trusting(checkpointer) if checkpointer is not None else None
+    return _loop(builder.compile(checkpointer=saver, store=store, name=name).__dict__)
 
 
 def _loop(attributes: Mapping[str, Any]) -> LoopGraph:

@@ -58,7 +58,7 @@ def rewrite(plan: Plan, region: frozenset[StepId], draft: Iterable[Step], world:
     steps = []
     for step in plan.steps:
         new = placed.pop(step.id, None)
-        dropped = step.id in region and step.live and new is None
+        dropped = new is None and step.id in region and step.live and not _stands(step, world)
         steps.append(new or (step.as_(StepStatus.SUPERSEDED, "rewritten") if dropped else step))
     rewritten = plan.model_copy(update={"revision": revision, "steps": (*steps, *placed.values())})
     return rewritten, delta(plan, rewritten)
@@ -78,6 +78,11 @@ def delta(old: Plan, new: Plan) -> PlanDelta:
 def same_work(one: Step, other: Step) -> bool:
     """Whether two steps would do the same thing to the same end; ids, wording and status do not count."""
     return (one.key, one.call, one.instruction) == (other.key, other.call, other.instruction)
+
+
+def _stands(step: Step, world: World) -> bool:
+    """Finished, and all it made still holds."""
+    return step.status is StepStatus.DONE and all(world.holds(name) for name in step.produces)
 
 
 def _change(was: Step | None, now: Step) -> str:
@@ -106,7 +111,7 @@ def _placed(draft: Iterable[Step], old: tuple[Step, ...], revision: int, world: 
 
 def _laid(step: Step, match: Step, world: World) -> Step:
     """The old step that is the same work: done stays done, running stays running, the rest is to do."""
-    if match.status is StepStatus.DONE and all(world.holds(name) for name in match.produces):
+    if _stands(match, world):
         return match
     names = ("intent", "needs", "after", "preconditions", "effects", "serves", "tools")
     updated = match.model_copy(update={name: getattr(step, name) for name in names})
@@ -122,6 +127,5 @@ def _support(old: Plan, placed: tuple[Step, ...], world: World, wanted: Iterable
     return frozenset(
         each.id
         for each in old.live()
-        if each.status is StepStatus.RUNNING
-        or (each.id in needed and each.status is StepStatus.DONE and all(world.holds(n) for n in each.produces))
+        if each.status is StepStatus.RUNNING or (each.id in needed and _stands(each, world))
     )

@@ -49,7 +49,8 @@ class Classifier:
             classified, ledger = await self._classify(failure, world, plan, ledger)
             ordered = state["order"] is not None or any(each.choice.rung is Rung.REPLAN for each in recoveries)
             recovery, ledger = self._choose(classified, plan, ledger, trace, ordered)
-            world, plan = self._mark(classified, world, plan, ledger, trace)
+            if classified.scope is Scope.PRECONDITION or recovery.choice.rung is Rung.REWRITE:
+                world, plan = self._mark(classified, world, plan, ledger, trace)
             recoveries.append(recovery)
         return {
             "world": world,
@@ -115,10 +116,8 @@ class Classifier:
     def _mark(
         self, classified: Classified, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]
     ) -> tuple[World, Plan]:
-        """A falsified observation takes down what was made from it, along dependency edges."""
+        """A falsified or doubted observation takes down what was made from it, along dependency edges."""
         failure = classified.failure
-        if classified.scope is not Scope.PRECONDITION:
-            return world, plan
         depth = max(0, ledger.rewrite.get(failure.key, 0) - 1)
         observers = region(classified, plan, depth).observers
         looked_at = {name for each in plan.live() if each.id in observers for name in each.produces}

@@ -11,9 +11,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
-from agent.core.value import Digest, JsonValue
-from agent.store.body import from_body, to_body
-from agent.store.database import Database, memory_database
 from agent.core.effect import (
     Begun,
     EffectEntry,
@@ -24,6 +21,9 @@ from agent.core.effect import (
     answer,
     happened,
 )
+from agent.core.value import Digest, JsonValue
+from agent.store.body import from_body, to_body
+from agent.store.database import Database, memory_database
 from agent.store.lane import transaction
 
 Next = Callable[[EffectEntry | None], EffectEntry]
@@ -84,9 +84,7 @@ def _withdraw(identity: EffectIdentity, asked: Future[Begun], connection: sqlite
             _write_off(identity, attempts, connection)
 
 
-def _settle(
-    identity: EffectIdentity, status: EffectStatus, result: JsonValue, connection: sqlite3.Connection
-) -> None:
+def _settle(identity: EffectIdentity, status: EffectStatus, result: JsonValue, connection: sqlite3.Connection) -> None:
     _change(connection, identity, partial(_settled, identity, status, result))
 
 
@@ -134,16 +132,12 @@ def _change(connection: sqlite3.Connection, identity: EffectIdentity, following:
 
 def _find(connection: sqlite3.Connection, identity: EffectIdentity) -> EffectEntry | None:
     where = "thread = ? AND tool = ? AND args_digest = ? AND repetition = ?"
-    row = connection.execute(
-        f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE {where}", _key(identity)
-    ).fetchone()
+    row = connection.execute(f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE {where}", _key(identity)).fetchone()
     return None if row is None else _entry(row)
 
 
 def _entries(thread: str, connection: sqlite3.Connection) -> tuple[EffectEntry, ...]:
-    rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE thread = ? ORDER BY rowid", (thread,)
-    )
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE thread = ? ORDER BY rowid", (thread,))
     return tuple(_entry(row) for row in rows)
 
 

@@ -38,9 +38,7 @@ class Connection(sqlite3.Connection):
         self.close()
 
 
-def connect(
-    location: Path | str, synchronous: Synchronous, isolation: Isolation = None
-) -> sqlite3.Connection:
+def connect(location: Path | str, synchronous: Synchronous, isolation: Isolation = None) -> sqlite3.Connection:
     """Open a connection that may be used from any thread, by one at a time."""
     connection = sqlite3.connect(
         location, BUSY_SECONDS, isolation_level=isolation, check_same_thread=False, factory=Connection

@@ -11,9 +11,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from agent.core.effect import EffectIdentity, Open
 from agent.store.checkpoints import async_saver, backing_file, open_saver
 from agent.store.database import Database, memory_database, open_database
-from agent.core.effect import EffectIdentity, Open
 from agent.store.journal import SqliteJournal
 
 THREAD: Any = {"configurable": {"thread_id": "42"}}
@@ -68,9 +68,7 @@ async def test_our_own_async_savers_name_their_file(database: Database, path: Pa
         assert backing_file(saver) == path
 
 
-def test_a_callers_saver_names_its_file_however_it_was_spelled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_callers_saver_names_its_file_however_it_was_spelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with SqliteSaver.from_conn_string("mine.db") as saver:
         assert backing_file(saver) == tmp_path / "mine.db"

@@ -37,9 +37,7 @@ def test_a_database_opened_again_keeps_what_was_written(path: Path) -> None:
         assert [run.thread for run in RunIndex(database).list()] == ["42"]
 
 
-def test_a_relative_path_and_an_empty_file_are_accepted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_path_and_an_empty_file_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty.db").touch()
     open_database("empty.db").close()
@@ -141,9 +139,7 @@ def test_a_database_whose_writer_was_killed_in_a_transaction_is_rolled_back_and_
     writer.kill()
     writer.wait()
     with open_database(path) as database:
-        assert database.quick.call(lambda each: each.execute("SELECT x FROM theirs").fetchall()) == [
-            ("kept",)
-        ]
+        assert database.quick.call(lambda each: each.execute("SELECT x FROM theirs").fetchall()) == [("kept",)]
 
 
 def test_the_callers_own_tables_and_version_in_the_same_file_are_respected(path: Path) -> None:

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.core.value import digest
-from agent.store.database import memory_database, open_database
 from agent.core.effect import (
     Begun,
     Done,
@@ -18,6 +16,8 @@ from agent.core.effect import (
     Open,
     UnknownEffect,
 )
+from agent.core.value import digest
+from agent.store.database import memory_database, open_database
 from agent.store.journal import MemoryJournal, SqliteJournal
 from tests.store.conftest import Child
 
@@ -40,9 +40,7 @@ async def test_the_first_to_begin_is_let_through_and_the_next_is_told_who_was(jo
     assert await journal.begin(effect(), "s2") == Open("s1", 1)
 
 
-@pytest.mark.parametrize(
-    "other", [effect(thread="43"), effect(tool="put"), effect(a="b"), effect(repetition=1)]
-)
+@pytest.mark.parametrize("other", [effect(thread="43"), effect(tool="put"), effect(a="b"), effect(repetition=1)])
 async def test_another_thread_tool_argument_or_repetition_is_another_effect(
     journal: EffectJournal, other: EffectIdentity
 ) -> None:
@@ -172,9 +170,7 @@ with open_database(sys.argv[1]) as database:
 """
 
 
-def test_of_two_processes_that_begin_one_effect_one_is_let_through(
-    path: Path, child: Callable[..., Child]
-) -> None:
+def test_of_two_processes_that_begin_one_effect_one_is_let_through(path: Path, child: Callable[..., Child]) -> None:
     two = [child(BEGIN, path, step) for step in ("s1", "s2")]
     assert [each.stdout and each.stdout.readline() for each in two] == ["ready\n"] * 2
     for number in range(50):

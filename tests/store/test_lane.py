@@ -34,9 +34,7 @@ def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
 
 def test_many_threads_and_both_lanes_may_write_at_once(path: Path) -> None:
     with open_database(path) as database, ThreadPoolExecutor(16) as threads:
-        for written in [
-            threads.submit(lane.call, insert) for lane in (database.quick, database.durable) * 50
-        ]:
+        for written in [threads.submit(lane.call, insert) for lane in (database.quick, database.durable) * 50]:
             written.result()
         assert database.quick.call(count) == 100
 

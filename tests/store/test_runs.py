@@ -84,6 +84,4 @@ def test_a_run_killed_before_its_first_checkpoint_is_listed(path: Path, child: C
     killed.kill()
     killed.wait()
     with open_database(path) as database:
-        assert [(run.thread, run.goal, run.status) for run in RunIndex(database).list()] == [
-            ("42", "load it", RUNNING)
-        ]
+        assert [(run.thread, run.goal, run.status) for run in RunIndex(database).list()] == [("42", "load it", RUNNING)]

@@ -1,0 +1,45 @@
+"""Which types may a checkpoint bring back? Ours and LangChain's messages, by name; nothing else, and no warning."""
+
+import copy
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+from langchain_core import messages
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from agent.core.value import Value
+
+TypeName = tuple[str, ...]
+
+
+def trusting(checkpointer: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
+    """The same checkpointer, reading our types as what they are.
+
+    LangGraph warns of every type it was not told of, unless its strict mode is on, and then it is told by the
+    graph's own schema. A serialiser that a caller made (encrypted, say, or with a list of their own) is left alone.
+    """
+    serde = checkpointer.serde
+    # one that allows everything stays itself when a name is added to what it allows
+    if type(serde) is not JsonPlusSerializer or serde.with_msgpack_allowlist([("no", "Type")]) is not serde:
+        return checkpointer
+    clone = copy.copy(checkpointer)
+    clone.serde = JsonPlusSerializer(allowed_msgpack_modules=tuple(known_types()))
+    return clone
+
+
+def known_types() -> Iterator[TypeName]:
+    """Module and name of every type that may lie in a checkpoint, of the modules that are loaded."""
+    yield from ((v.__module__, v.__name__) for v in _subclasses(Value))
+    yield from ((e.__module__, e.__name__) for e in StrEnum.__subclasses__() if e.__module__.startswith("agent."))
+    for name in messages.__all__:
+        found = getattr(messages, name)
+        if isinstance(found, type) and issubclass(found, messages.BaseMessage):
+            yield found.__module__, found.__name__
+
+
+def _subclasses(base: type) -> Iterator[type]:
+    for derived in base.__subclasses__():
+        yield derived
+        yield from _subclasses(derived)
