@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from agent.cli.recoveries import Taken, recoveries
 from agent.core.control import Question
 from agent.core.limits import Limits
 from agent.core.outcome import Outcome
@@ -13,6 +12,7 @@ from agent.core.plan import Plan
 from agent.core.value import JsonValue
 from agent.core.world import GIVEN, World
 from agent.scenarios import Scenario
+from agent.trace.recoveries import Taken, recoveries
 
 Json = dict[str, JsonValue]
 

@@ -9,11 +9,11 @@ from agent.cli.doctor import findings
 from agent.cli.exits import Code
 from agent.cli.home import STOPPED, Home, open_home
 from agent.cli.screen import COLOURS, console, is_terminal
-from agent.cli.story import story
 from agent.core.outcome import OutcomeStatus
 from agent.core.plan import Plan
 from agent.settings import Settings
 from agent.store.runs import RUNNING, WAITING, Run
+from agent.trace.story import story
 
 _STATUS = {OutcomeStatus.SATISFIED: "green", RUNNING: "cyan", WAITING: "yellow", STOPPED: "yellow"}
 _KEYWORDS = {"commit": "green", "failed": "red", "invalid": "yellow", "end": "bold", "run": "bold", "goal": "bold"}

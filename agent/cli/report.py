@@ -8,13 +8,13 @@ from rich.text import Text
 
 from agent.cli.asking import show
 from agent.cli.home import Home
-from agent.cli.recoveries import recoveries, worth_telling
 from agent.cli.screen import COLOURS
 from agent.cli.session import Standing
 from agent.core.outcome import Outcome, OutcomeStatus
 from agent.core.predicate import Verdict
 from agent.scenarios import Scenario
 from agent.scenarios.marking import Marking
+from agent.trace.recoveries import recoveries, worth_telling
 
 
 def tell_recoveries(console: Console, standing: Standing) -> None:

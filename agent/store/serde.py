@@ -39,7 +39,7 @@ def known_types() -> Iterator[TypeName]:
             yield found.__module__, found.__name__
 
 
-def _subclasses(base: type) -> Iterator[type]:
+def _subclasses(base: type[Any]) -> Iterator[type[Any]]:
     for derived in base.__subclasses__():
         yield derived
         yield from _subclasses(derived)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from functools import singledispatch
 
-from agent.cli.recoveries import passed_over
 from agent.core.merge import PlanDelta
 from agent.core.plan import Plan
 from agent.core.record import (
@@ -23,6 +22,7 @@ from agent.core.record import (
     StepStarted,
     TraceRecord,
 )
+from agent.trace.recoveries import passed_over
 
 
 def story(trace: Iterable[TraceRecord], plan: Plan) -> Iterator[tuple[float, str, str]]:

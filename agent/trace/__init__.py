@@ -1,0 +1,1 @@
+"""The trace, told: records become words for people, and lines for machines."""
