@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as as_tool
 
 from agent.core.contract import ToolContract
@@ -22,13 +22,15 @@ class Registry:
         """Register the tools.
 
         Raises:
-            ValueError: on two tools of one name, or a stand-in for a tool that does not exist.
+            ValueError: on two tools of one name, a stand-in for a tool that does not exist, or a parameter
+                whose name LangChain keeps for itself.
         """
         self._tools: dict[str, BaseTool] = {}
         for each in tools:
             wrapped: BaseTool = each if isinstance(each, BaseTool) else as_tool(each)
             if wrapped.name in self._tools:
                 raise ValueError(f"two tools are named {wrapped.name!r}; names must be unique")
+            _refuse_reserved(wrapped)
             self._tools[wrapped.name] = wrapped
         self._contracts: dict[str, Contract] = {name: contract_of(each) for name, each in self._tools.items()}
         for name, each in self._contracts.items():
@@ -73,3 +75,11 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         """Names of all tools, sorted."""
         return tuple(sorted(self._tools))
+
+
+def _refuse_reserved(tool: BaseTool) -> None:
+    """A parameter of such a name would never reach the tool: every call would fail, whatever the plan."""
+    properties = json_schema(tool).get("properties")
+    taken = sorted({"callbacks", "config", "run_manager"} & set(properties if isinstance(properties, dict) else ()))
+    if isinstance(tool, StructuredTool) and taken:
+        raise ValueError(f"tool {tool.name!r}: LangChain keeps the parameter name {taken[0]!r} for itself; use another")

@@ -1,0 +1,303 @@
+"""Nothing that changes the world happens twice: through retry, replan, kill, resume, cancel and two graphs."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from pydantic import Field
+
+from agent import build_graph, contract
+from agent.store.checkpoints import open_saver
+from tests.builders import Calls, always, arun, calm, goal, once, questions, rules, run, rungs, values
+
+
+class Ledger:
+    """A world that a tool writes to and a probe looks at."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def write(self, **_: Any) -> int:
+        self.rows.append("row")
+        return len(self.rows)
+
+    def look(self) -> int | None:
+        return len(self.rows) or None
+
+    def lost(self, times: int = 1) -> Any:
+        """Writes, and loses the answer on its way back."""
+        left = [TimeoutError("gateway timeout")] * times
+
+        def does(**_: Any) -> int:
+            made = self.write()
+            if left:
+                raise left.pop()
+            return made
+
+        return does
+
+
+PROMISE = "artifacts.x == 1"
+
+
+def test_a_lost_answer_is_adopted_where_a_probe_sees_the_effect() -> None:
+    calls, there = Calls(), Ledger()
+    tools = [calls.tool("x", "", there.lost(), effect="mutating", observe=there.look, ensures=PROMISE)]
+    end = run(build_graph(tools, settings=calm()), goal("x"))
+    assert (values(end), there.rows, rungs(end)) == ({"x": 1}, ["row"], [])
+    assert [each.how for each in end["trace"] if each.event == "attempt_ended"] == ["adopted"]
+
+
+def test_a_lost_answer_without_a_probe_is_taken_to_a_person_and_never_repeated() -> None:
+    calls, there = Calls(), Ledger()
+    tools = [calls.tool("x", "", there.lost(), effect="mutating")]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    (asked,) = questions(run(graph, goal("x"))).values()
+    assert "could do it twice" in asked["tried"][0]
+    run(graph, goal("x"))
+    run(graph, goal("x", "artifacts.x == 1"))
+    assert there.rows == ["row"]
+
+
+def test_a_write_that_a_probe_shows_to_be_missing_is_made_again() -> None:
+    calls, there = Calls(), Ledger()
+    cut = [TimeoutError()]
+
+    def write() -> int:
+        if cut:
+            raise cut.pop()
+        return there.write()
+
+    tools = [calls.tool("x", "", write, effect="mutating", observe=there.look, ensures=PROMISE)]
+    end = run(build_graph(tools, settings=calm()), goal("x"))
+    assert (there.rows, calls["make_x"], rungs(end)) == (["row"], 2, ["retry"])
+
+
+def test_an_idempotent_write_is_simply_repeated() -> None:
+    calls, there = Calls(), Ledger()
+    tools = [calls.tool("x", "", there.lost(times=2), effect="mutating", idempotent=True)]
+    end = run(build_graph(tools, settings=calm()), goal("x"))
+    assert (calls["make_x"], rungs(end)) == (3, ["retry", "retry"])
+
+
+@pytest.mark.parametrize(
+    "thrown",
+    [KeyError("id"), TypeError("none"), json.JSONDecodeError("Expecting value", "<html>", 0)],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_write_whose_answer_could_not_be_read_is_not_repeated(thrown: Exception) -> None:
+    calls = Calls()
+    tools = [calls.tool("x", "", always(thrown), effect="mutating", takes="by", alternatives={"by": [1, 2, 3]})]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    run(graph, goal("x"))
+    run(graph, goal("x"))
+    assert calls["make_x"] == 1
+
+
+def test_arguments_that_were_refused_did_nothing_and_may_be_patched() -> None:
+    sent: list[int] = []
+
+    @contract(produces="x", alternatives={"n": [9, 3]})
+    @tool
+    def send(n: Annotated[int, Field(le=5)]) -> int:
+        """Send."""
+        sent.append(n)
+        return n
+
+    end = run(build_graph([send], settings=calm()), goal("x"))
+    assert (sent, rungs(end), rules(end)) == ([3], ["patch"], ["arguments refused"])
+
+
+def test_a_write_that_says_it_was_done_already_is_looked_at_and_adopted() -> None:
+    calls, there = Calls(), Ledger()
+    there.write()
+    tools = [
+        calls.tool(
+            "x", "", always(ValueError("already exists")), effect="mutating", observe=there.look, ensures=PROMISE
+        )
+    ]
+    end = run(build_graph(tools, settings=calm()), goal("x"))
+    assert (values(end), rungs(end)) == ({"x": 1}, [])
+
+
+def test_the_same_write_under_a_new_id_is_not_made_again() -> None:
+    """The replan renumbers everything and works with a new format; the mail was sent and stays sent."""
+    calls, formats, there = Calls(), ["old", "new", "new"], Ledger()
+
+    def load(form: str) -> str:
+        if form == "old":
+            raise ValueError("the format changed")
+        return "rows"
+
+    tools = [
+        calls.tool("form", "", lambda: formats.pop(0)),
+        calls.tool("mail", "", there.write, effect="mutating"),
+        calls.tool("rows", "form mail", lambda form, mail: load(form)),
+        calls.tool("sums", "rows"),
+        calls.tool("post", "sums", there.write, effect="mutating"),
+    ]
+    end = run(build_graph(tools, settings=calm(replan_breadth=0.0)), goal("post"))
+    assert rungs(end) == ["replan"]
+    assert end["outcome"].status == "satisfied"
+    assert there.rows == ["row", "row"]
+    assert (calls["make_mail"], calls["make_post"]) == (1, 1)
+
+
+def test_a_write_is_made_once_however_often_the_goal_changes_and_comes_back() -> None:
+    calls, there = Calls(), Ledger()
+    tools = [calls.tool("x", "", there.write, effect="mutating"), calls.tool("y")]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    for wants in ("x", "y", "x y", "y", "x"):
+        assert run(graph, goal(wants))["outcome"].status == "satisfied"
+    assert there.rows == ["row"]
+
+
+def test_another_thread_is_another_world() -> None:
+    calls, there = Calls(), Ledger()
+    graph = build_graph(
+        [calls.tool("x", "", there.write, effect="mutating")], settings=calm(), checkpointer=InMemorySaver()
+    )
+    run(graph, goal("x"), "one")
+    run(graph, goal("x"), "two")
+    assert len(there.rows) == 2
+
+
+def test_what_the_world_lost_is_made_again() -> None:
+    calls, there = Calls(), Ledger()
+    tools = [calls.tool("x", "", there.write, effect="mutating", observe=there.look, ensures=PROMISE)]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    run(graph, goal("x"))
+    there.rows.clear()
+    end = run(graph, goal("x"))
+    assert end["outcome"].status == "satisfied"
+    assert (there.rows, calls["make_x"]) == (["row"], 2)
+
+
+# --- killed between ---------------------------------------------------------------------------------------------
+
+
+def kinds_of_death(there: Ledger, when: str) -> Any:
+    """A tool whose process dies before, or after, its effect; the next process finds it well."""
+    deaths = [KeyboardInterrupt()]
+
+    def does(**_: Any) -> int:
+        if when == "before" and deaths:
+            raise deaths.pop()
+        made = there.write()
+        if when == "after" and deaths:
+            raise deaths.pop()
+        return made
+
+    return does
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_killed_write_that_can_be_looked_at_is_finished_by_the_next_process(when: str, tmp_path: Path) -> None:
+    calls, there = Calls(), Ledger()
+    body = kinds_of_death(there, when)
+
+    def graph() -> Any:
+        tools = [
+            calls.tool("a"),
+            calls.tool("x", "a", body, effect="mutating", observe=there.look, ensures=PROMISE),
+            calls.tool("y", "x"),
+        ]
+        return build_graph(tools, settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(graph(), goal("y"))
+    end = run(graph(), None)
+    assert end["outcome"].status == "satisfied"
+    assert there.rows == ["row"]
+    assert (calls["make_a"], calls["make_y"]) == (1, 1)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_killed_write_that_nothing_can_look_at_is_a_persons_to_decide(when: str, tmp_path: Path) -> None:
+    calls, there = Calls(), Ledger()
+    body = kinds_of_death(there, when)
+
+    def graph() -> Any:
+        tools = [calls.tool("a"), calls.tool("x", "a", body, effect="mutating")]
+        return build_graph(tools, settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(graph(), goal("x"))
+    made = len(there.rows)
+    end = run(graph(), None)
+    assert "outcome is unknown" in next(iter(questions(end).values()))["error"]
+    assert len(there.rows) == made
+    end = run(graph(), Command(resume="retry" if when == "before" else {"choice": "answer", "value": 1}))
+    assert (end["outcome"].status, there.rows, calls["make_a"]) == ("satisfied", ["row"], 1)
+
+
+def test_a_killed_read_is_simply_read_again(tmp_path: Path) -> None:
+    calls = Calls()
+    body = once(KeyboardInterrupt())  # type: ignore[arg-type]
+
+    def graph() -> Any:
+        tools = [calls.tool("a"), calls.tool("x", "a", body), calls.tool("y", "x")]
+        return build_graph(tools, settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(graph(), goal("y"))
+    assert run(graph(), None)["outcome"].status == "satisfied"
+    assert calls == {"make_a": 1, "make_x": 2, "make_y": 1}
+
+
+async def test_a_cancelled_call_lets_its_write_finish_and_finds_it_recorded() -> None:
+    calls, there = Calls(), Ledger()
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    async def write() -> int:
+        started.set()
+        await go_on.wait()
+        return there.write()
+
+    graph = build_graph([calls.tool("x", "", write, effect="mutating")], settings=calm(), checkpointer=InMemorySaver())
+    task = asyncio.create_task(arun(graph, goal("x")))
+    await started.wait()
+    task.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    end = await arun(graph, None)
+    assert (values(end), there.rows, calls["make_x"]) == ({"x": 1}, ["row"], 1)
+    assert [each.how for each in end["trace"] if each.event == "attempt_ended"] == ["recorded"]
+
+
+async def test_a_cancelled_call_leaves_nothing_running() -> None:
+    calls = Calls()
+    started = asyncio.Event()
+
+    async def read() -> int:
+        started.set()
+        await asyncio.Event().wait()
+        return 1
+
+    graph = build_graph([calls.tool("x", "", read)], settings=calm())
+    before = asyncio.all_tasks()
+    task = asyncio.create_task(arun(graph, goal("x")))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asyncio.all_tasks() == before
+
+
+def test_two_products_of_one_call_are_one_write() -> None:
+    calls, there = Calls(), Ledger()
+
+    def send() -> dict[str, int]:
+        there.write()
+        return {"mail": 1, "receipt": 2}
+
+    end = run(
+        build_graph([calls.tool("mail receipt", "", send, effect="mutating")], settings=calm()), goal("mail receipt")
+    )
+    assert (values(end), there.rows) == ({"mail": 1, "receipt": 2}, ["row"])
