@@ -10,6 +10,7 @@ WIDTH = 200
 
 COLOURS = {
     "done": "green",
+    "kept": "bold yellow",
     "running": "cyan",
     "pending": "dim",
     "invalid": "yellow",

@@ -85,6 +85,10 @@ class LineWatch:
                 return "plan", f"revision {record.revision} by the {record.planner} planner, steps to do: {new}"
             case Committed(unchanged=False):
                 return "done", f"{record.name}: {self._intent(record.step)}"
+            case AttemptEnded(ok=True, how="adopted"):
+                return "kept", f"{self._intent(record.step)}: seen in the world, not done again"
+            case AttemptEnded(ok=True, how="recorded"):
+                return "kept", f"{self._intent(record.step)}: the journal has its outcome, not done again"
             case AttemptEnded(ok=False):
                 return "failed", f"{self._intent(record.step)}: {' '.join(record.error.split())}"
             case Recovered():
@@ -101,6 +105,8 @@ class LineWatch:
 def _about(record: Recovered) -> str:
     """What is recovered; why, too, unless a line about the failed attempt has just said it."""
     failure = record.classified.failure
+    if record.choice.joined:
+        return f"{failure.key}: goes along with it"
     why = "" if failure.trigger is Trigger.TASK_FAILURE else f": {' '.join(failure.error.message.split())}"
     return f"{failure.key}{why}"
 
