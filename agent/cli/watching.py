@@ -19,6 +19,9 @@ from agent.core.record import AttemptEnded, Committed, IntentChanged, Planned, R
 from agent.nodes.state import take_plan
 
 
+_KEPT = {"adopted": "seen in the world", "recorded": "the journal has its outcome"}
+
+
 class Watch(Protocol):
     """Follows one call of the graph; may be entered again for the next."""
 
@@ -85,12 +88,10 @@ class LineWatch:
                 return "plan", f"revision {record.revision} by the {record.planner} planner, steps to do: {new}"
             case Committed(unchanged=False):
                 return "done", f"{record.name}: {self._intent(record.step)}"
-            case AttemptEnded(ok=True, how="adopted"):
-                return "kept", f"{self._intent(record.step)}: seen in the world, not done again"
-            case AttemptEnded(ok=True, how="recorded"):
-                return "kept", f"{self._intent(record.step)}: the journal has its outcome, not done again"
             case AttemptEnded(ok=False):
                 return "failed", f"{self._intent(record.step)}: {' '.join(record.error.split())}"
+            case AttemptEnded() if record.how in _KEPT:
+                return "kept", f"{self._intent(record.step)}: {_KEPT[record.how]}, not done again"
             case Recovered():
                 return record.choice.rung, _about(record)
             case Repaired(rung=Rung.PATCH):

@@ -9,128 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from agent.core import signs
 from agent.core.failure import Classified, Effect, ErrorFacts, Failure, Origin, Scope, Trigger
 from agent.core.predicate import Verdict
 from agent.core.value import ArtifactName, Digest, JsonValue, canonical
 
 View = Mapping[ArtifactName, JsonValue]
-
-TRANSIENT_STATUS = frozenset({408, 421, 425, 429, 500, 502, 503, 504, 507, 509, 529})
-CALL_STATUS = frozenset({400, 405, 406, 411, 413, 414, 415, 416, 417, 422, 431, 501, 505})
-PRECONDITION_STATUS = frozenset({401, 402, 403, 404, 407, 409, 410, 412, 423, 424, 426, 428, 451})
-CONFLICT = 409
-REFUSED_STATUS = (CALL_STATUS | PRECONDITION_STATUS | {425, 429, 503}) - {CONFLICT}
-"""Statuses by which the other side says it did nothing; a conflict may be with what an earlier try has done."""
-
-TRANSIENT_TYPES = frozenset(
-    {
-        "TimeoutError",
-        "ConnectionError",
-        "ConnectError",
-        "ConnectTimeout",
-        "ReadTimeout",
-        "WriteTimeout",
-        "PoolTimeout",
-        "ReadError",
-        "WriteError",
-        "NetworkError",
-        "RemoteProtocolError",
-        "TransportError",
-        "APIConnectionError",
-        "APITimeoutError",
-        "RateLimitError",
-        "InternalServerError",
-        "BrokenPipeError",
-        "EOFError",
-        "IncompleteRead",
-        "RemoteDisconnected",
-        "URLError",
-        "InterruptedError",
-        "BlockingIOError",
-        "gaierror",
-        "IncompleteReadError",
-        "ProtocolError",
-        "TimeoutException",
-        "ServerDisconnectedError",
-    }
-)
-NOT_SENT_TYPES = frozenset(
-    {
-        "ConnectionRefusedError",
-        "ConnectError",
-        "ConnectTimeout",
-        "PoolTimeout",
-        "gaierror",
-    }
-)
-CALL_TYPES = frozenset(
-    {
-        "ValidationError",
-        "UnresolvedReference",
-        "ValueError",
-        "TypeError",
-        "LookupError",
-        "ArithmeticError",
-        "AssertionError",
-        "NotImplementedError",
-        "ProgrammingError",
-        "DataError",
-        "IntegrityError",
-        "BadRequestError",
-        "UnprocessableEntityError",
-        "ToolException",
-        "SchemaValidationError",
-    }
-)
-ACCIDENT_TYPES = frozenset(
-    {
-        "ValidationError",
-        "TypeError",
-        "AttributeError",
-        "LookupError",
-        "ArithmeticError",
-        "AssertionError",
-        "JSONDecodeError",
-        "UnicodeError",
-    }
-)
-"""Those of them that a tool may stumble over in the answer, when the call has been made."""
-PRECONDITION_TYPES = frozenset(
-    {
-        "PermissionError",
-        "FileNotFoundError",
-        "NotADirectoryError",
-        "IsADirectoryError",
-        "ModuleNotFoundError",
-        "ImportError",
-        "AuthenticationError",
-        "PermissionDeniedError",
-        "NotFoundError",
-        "ConflictError",
-    }
-)
-
-_ALREADY = re.compile(
-    r"already (?:exist|done|been|creat|post|process|sent|appl|paid|regist)|duplicate|unique constraint", re.I
-)
-_BROKEN = re.compile(
-    r"not (?:been )?enabled|disabled|suspended|deactivated|revoked|expired|account (?:was |is )?closed|"
-    r"permission denied|access denied|forbidden|not (?:authori[sz]ed|permitted|allowed)|unauthori[sz]ed|"
-    r"no such (?:table|file|database|bucket|host|user|directory)|(?:table|relation|database|schema|bucket|account|"
-    r"service|user|file) .{0,80}?(?:does not exist|not found|is gone|was (?:deleted|removed|dropped))|"
-    r"format changed|schema changed|never ran|has not run|not installed",
-    re.I,
-)
-_MISSING_NAME = re.compile(
-    r"(?:no such column|unknown column|undefined column)[: ]+['\"`]?([\w.]+)|"
-    r"(?:column|field|key|property|attribute)s? ['\"`]?([\w.]+)['\"`]?(?: of \S+)? "
-    r"(?:not found|does not exist|is missing|is unknown|was removed|was renamed)",
-    re.I,
-)
-_LOCKED = re.compile(r"database (?:table )?is locked|deadlock detected|could not serialize|try again|temporarily", re.I)
-_TIMED_OUT = re.compile(
-    r"timed? ?out|gateway time|connection reset|connection aborted|rate limit|too many requests", re.I
-)
 
 
 class Row(NamedTuple):
@@ -173,7 +57,7 @@ def conclude(failure: Failure, scope: Scope, origin: Origin, rule: str, mutating
 
 def missing_name(message: str) -> str | None:
     """The column or field an error says is missing, if it says so."""
-    found = _MISSING_NAME.search(message)
+    found = signs.MISSING_NAME.search(message)
     return (found.group(1) or found.group(2)) if found else None
 
 
@@ -193,12 +77,12 @@ def _effect(failure: Failure, scope: Scope, rule: str) -> Effect:
         return Effect.ABSENT
     if error.kind == "verdict":
         return Effect.PRESENT
-    if error.status in REFUSED_STATUS or _types(error) & NOT_SENT_TYPES:
+    if error.status in signs.REFUSED_STATUS or _types(error) & signs.NOT_SENT_TYPES:
         return Effect.ABSENT
     # what names the call or a precondition as wrong was said before acting; anything else proves nothing
     named = rule not in ("default", "model") and scope is not Scope.NOTHING and error.kind != "lost"
-    accident = rule == "type: call" and bool(_types(error) & ACCIDENT_TYPES)
-    return Effect.ABSENT if named and not accident and error.status != CONFLICT else Effect.UNKNOWN
+    accident = rule == "type: call" and bool(_types(error) & signs.ACCIDENT_TYPES)
+    return Effect.ABSENT if named and not accident and error.status != signs.CONFLICT else Effect.UNKNOWN
 
 
 def _types(error: ErrorFacts) -> frozenset[str]:
@@ -246,23 +130,23 @@ TABLE: tuple[Row, ...] = (
     ),
     Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
     Row("arguments refused", _kind("refused"), Scope.CALL, Origin.AGENT),
-    Row("already done", _message(_ALREADY), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("already done", _message(signs.ALREADY), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("effect absent", _kind("absent"), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("lost", _kind("lost"), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("probe failed", _kind("probe"), Scope.NOTHING, Origin.OBSERVATION),
     Row("effect refuted", _kind("verdict"), Scope.CALL, Origin.AGENT),
     # the plan was built on an observation that had this name: the observation is out of date, not the call
     Row("a name that an input promised is missing", _known_to_inputs, Scope.PRECONDITION, Origin.ENVIRONMENT),
-    Row("a name nobody promised", _message(_MISSING_NAME), Scope.CALL, Origin.AGENT),
-    Row("precondition in words", _message(_BROKEN), Scope.PRECONDITION, Origin.ENVIRONMENT),
-    Row("status: transient", _status(TRANSIENT_STATUS), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("status: call", _status(CALL_STATUS), Scope.CALL, Origin.AGENT),
-    Row("status: precondition", _status(PRECONDITION_STATUS), Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row("a name nobody promised", _message(signs.MISSING_NAME), Scope.CALL, Origin.AGENT),
+    Row("precondition in words", _message(signs.BROKEN), Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row("status: transient", _status(signs.TRANSIENT_STATUS), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("status: call", _status(signs.CALL_STATUS), Scope.CALL, Origin.AGENT),
+    Row("status: precondition", _status(signs.PRECONDITION_STATUS), Scope.PRECONDITION, Origin.ENVIRONMENT),
     Row("time-out", _kind("timeout"), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("locked", _message(_LOCKED), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("type: precondition", _type(PRECONDITION_TYPES), Scope.PRECONDITION, Origin.ENVIRONMENT),
-    Row("type: transient", _type(TRANSIENT_TYPES), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("time-out in words", _message(_TIMED_OUT), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("type: call", _type(CALL_TYPES), Scope.CALL, Origin.AGENT),
+    Row("locked", _message(signs.LOCKED), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("type: precondition", _type(signs.PRECONDITION_TYPES), Scope.PRECONDITION, Origin.ENVIRONMENT),
+    Row("type: transient", _type(signs.TRANSIENT_TYPES), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("time-out in words", _message(signs.TIMED_OUT), Scope.NOTHING, Origin.ENVIRONMENT),
+    Row("type: call", _type(signs.CALL_TYPES), Scope.CALL, Origin.AGENT),
 )
 """Top row first. Words that name a broken precondition stand above types and statuses that look transient."""

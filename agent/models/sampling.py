@@ -9,8 +9,8 @@ from typing import Generic, NamedTuple, TypeVar
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from agent.core.classification import TRANSIENT_STATUS, TRANSIENT_TYPES
 from agent.core.failure import ErrorFacts
+from agent.core.signs import TRANSIENT_STATUS, TRANSIENT_TYPES
 from agent.core.value import JsonValue
 from agent.models.asking import total
 from agent.models.reading import InvalidOutput

@@ -3,8 +3,9 @@
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.answer import still_open
+from agent.core.dispatch import next_move, readers
 from agent.core.limits import Limits
-from agent.core.move import LEADS_TO, Broken, Move, Start, next_move, readers
+from agent.core.move import LEADS_TO, Broken, Move, Start
 from agent.core.plan import Plan, StepStatus
 from agent.core.record import StepStarted, TraceRecord
 from agent.nodes.bodies import Bodies
