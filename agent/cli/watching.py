@@ -18,7 +18,6 @@ from agent.core.plan import Plan
 from agent.core.record import AttemptEnded, Committed, IntentChanged, Planned, Recovered, Repaired, TraceRecord
 from agent.nodes.state import take_plan
 
-
 _KEPT = {"adopted": "seen in the world", "recorded": "the journal has its outcome"}
 
 
