@@ -137,6 +137,8 @@ class Result(Value):
     """Digest of what the probe saw, when one looked."""
     tool_calls: int = 0
     usage: Usage = Usage()
+    nudges: tuple[str, ...] = ()
+    """What the model was told about how it goes on."""
 
 
 class Attempt(Value):

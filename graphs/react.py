@@ -4,8 +4,6 @@ Calls go through what the runner hands in, which journals whatever mutates. Brok
 and calls that repeat are answered to the model; none of them is ever taken for the step's result.
 """
 
-from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypedDict
 
@@ -16,30 +14,17 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from agent.boundary import shortened
-from agent.core.arguments import misfits
 from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
-from agent.core.reference import referenced, resolve
-from agent.core.value import JsonValue, canonical
+from agent.core.repetition import Heard
 from agent.models.asking import ask, cut_short, total
-from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function, unsubmitted
+from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function
 from agent.models.prompts import Prompt, fenced
-from agent.models.turns import Action, actions, answered, normalised, repeated, taken_ids
+from agent.models.turns import actions, normalised, taken_ids
 from agent.ports import Result, Task, Usage
 from agent.tools.registry import Registry
 from agent.tools.runner import ToolCall
-
-_SHOWN = 4000
-"""Characters of one input or tool result that the model sees; a tool gets an input whole, by reference."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """One step to carry out, and how its tools are called. The runner journals what mutates."""
-
-    task: Task
-    call: ToolCall
+from graphs.answering import Answers, Talk, Work, shown
 
 
 class Loop(TypedDict):
@@ -48,6 +33,8 @@ class Loop(TypedDict):
     messages: list[BaseMessage]
     turns: int
     tool_calls: int
+    heard: list[Heard]
+    nudges: list[str]
     usage: Usage
     result: Result | None
 
@@ -60,15 +47,18 @@ class ReactLoop:
         self._registry = registry
         self._turns = limits.turns
         self._prompt = Prompt("executor")
+        self._answers = Answers(registry)
         self.graph = self._compiled()
 
     async def run(self, task: Task, call: ToolCall) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
-        start = Loop(messages=self._opening(task), turns=0, tool_calls=0, usage=Usage(), result=None)
+        start = Loop(
+            messages=self._opening(task), turns=0, tool_calls=0, heard=[], nudges=[], usage=Usage(), result=None
+        )
         above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5}  # our own limit ends it with a reason
         final = await self.graph.ainvoke(start, above, context=Work(task, call))
         result: Result = final["result"]
-        counted = {"tool_calls": final["tool_calls"], "usage": final["usage"]}
+        counted = {"tool_calls": final["tool_calls"], "usage": final["usage"], "nudges": tuple(final["nudges"])}
         return result.model_copy(update={"how": "turns", **counted})
 
     def _compiled(self) -> "CompiledStateGraph[Loop, Work, Loop, Loop]":
@@ -90,7 +80,7 @@ class ReactLoop:
         spent = {"turns": state["turns"] + 1, "usage": total(state["usage"], said.usage)}
         if isinstance(said.message, ErrorFacts):
             return {**spent, "result": Result(error=said.message)}
-        reply = normalised(said.message, (*self._tools(task), SUBMIT, GIVE_UP), taken_ids(messages))
+        reply = normalised(said.message, (*self._answers.tools(task), SUBMIT, GIVE_UP), taken_ids(messages))
         return {**spent, **_taken([*messages, reply], reply)}
 
     async def _turn(self, offer: list[Schema], messages: list[BaseMessage]) -> AIMessage:
@@ -103,40 +93,26 @@ class ReactLoop:
         outcome = ended(calls, work.task.step, messages)
         if outcome is not None:
             return {"result": outcome}
-        before = Counter(each.identity for message in messages[:-1] for each in _actions_of(message))
-        made = 0
+        talk = Talk(messages, list(state["heard"]), list(state["nudges"]), state["tool_calls"])
         for each in calls:
-            fault = each.fault or self._refused(each, work.task) or repeated(each, before)
-            before[each.identity] += 1
-            made += not fault
-            messages.append(answered(each, fault or await _called(each, work)))
-        return {"messages": messages, "tool_calls": state["tool_calls"] + made}
-
-    def _refused(self, action: Action, task: Task) -> str:
-        """Why a call is not carried out: only the step's tools, and only with arguments they have."""
-        if action.tool == SUBMIT:
-            return unsubmitted(action, task.step) or "call submit alone, after you have seen what the other calls gave"
-        if action.tool not in self._tools(task):
-            listed = ", ".join((*self._tools(task), SUBMIT, GIVE_UP))
-            return f"there is no tool {action.tool!r} in this step; the tools are: {listed}"
-        return "; ".join(misfits(action.args, self._registry.schema(action.tool)))
-
-    def _tools(self, task: Task) -> tuple[str, ...]:
-        return tuple(name for name in task.step.tools if name in self._registry.names())
+            stuck = await self._answers.give(each, work, talk)
+            if stuck:
+                return {**_said(talk), "result": failed("Loop", stuck, messages, kind="loop")}
+        return _said(talk)
 
     def _opening(self, task: Task) -> list[BaseMessage]:
         step = task.step
-        shown = [f"{name}:\n{fenced(_shown(value), name)}" for name, value in sorted(task.inputs.items())]
+        inputs = [f"{name}:\n{fenced(shown(value), name)}" for name, value in sorted(task.inputs.items())]
         return self._prompt.messages(
             intent=step.intent,
             instruction=step.instruction,
             products=", ".join(step.produces),
-            inputs="\n".join(shown) or "none",
+            inputs="\n".join(inputs) or "none",
         )
 
     def _offer(self, task: Task) -> list[Schema]:
         """The step's tools, and the two ways to end."""
-        tools = [self._registry.tool(name) for name in self._tools(task)]
+        tools = [self._registry.tool(name) for name in self._answers.tools(task)]
         own = [function(each.name, each.description, self._registry.schema(each.name)) for each in tools]
         return [*own, *endings(task.step)]
 
@@ -159,30 +135,14 @@ def _taken(messages: list[BaseMessage], reply: AIMessage) -> dict[str, object]:
     }
 
 
-async def _called(action: Action, work: Work) -> str:
-    inputs = work.task.inputs
-    # a name that is no input is text that only looks like a reference, such as a template
-    args = resolve(action.args, inputs) if referenced(action.args) <= inputs.keys() else action.args
-    assert isinstance(args, dict)
-    returned = await work.call(action.tool, args)
-    if not isinstance(returned, ErrorFacts):
-        return fenced(_shown(returned), action.tool)
-    status = f" {returned.status}" if returned.status else ""
-    return "The call failed.\n" + fenced(f"{returned.type}{status}: {returned.message}".lstrip(": "), action.tool)
-
-
-def _shown(value: JsonValue) -> str:
-    return shortened(value if isinstance(value, str) else canonical(value), _SHOWN)
+def _said(talk: Talk) -> dict[str, object]:
+    return {"messages": talk.messages, "heard": talk.heard, "nudges": talk.nudges, "tool_calls": talk.made}
 
 
 def _last(messages: list[BaseMessage]) -> AIMessage:
     reply = messages[-1]
     assert isinstance(reply, AIMessage)
     return reply
-
-
-def _actions_of(message: BaseMessage) -> tuple[Action, ...]:
-    return actions(message) if isinstance(message, AIMessage) else ()
 
 
 def _after_model(state: Loop) -> Literal["model", "tools", "end"]:

@@ -80,7 +80,7 @@ def _effect(failure: Failure, scope: Scope, rule: str) -> Effect:
     if error.status in signs.REFUSED_STATUS or _types(error) & signs.NOT_SENT_TYPES:
         return Effect.ABSENT
     # what names the call or a precondition as wrong was said before acting; anything else proves nothing
-    named = rule not in ("default", "model") and scope is not Scope.NOTHING and error.kind != "lost"
+    named = rule not in ("default", "model") and scope is not Scope.NOTHING and error.kind not in ("lost", "loop")
     accident = rule == "type: call" and bool(_types(error) & signs.ACCIDENT_TYPES)
     return Effect.ABSENT if named and not accident and error.status != signs.CONFLICT else Effect.UNKNOWN
 
@@ -128,6 +128,8 @@ TABLE: tuple[Row, ...] = (
         Scope.PRECONDITION,
         Origin.ENVIRONMENT,
     ),
+    # above all words: the evidence of a loop quotes errors that look transient, and time mends no loop
+    Row("a loop", _kind("loop"), Scope.CALL, Origin.AGENT),
     Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
     Row("arguments refused", _kind("refused"), Scope.CALL, Origin.AGENT),
     Row("already done", _message(signs.ALREADY), Scope.NOTHING, Origin.ENVIRONMENT),

@@ -49,7 +49,8 @@ class ErrorFacts(Value):
     kind: str
     """`exception`; `timeout`; `value`: an error returned as data; `refused`: the arguments, before anything ran;
     `verdict`: a predicate that is not verified; `absent`: a probe saw nothing; `probe`: a probe could not look;
-    `stale`: an observation changed; `lost`: a write whose outcome cannot be found out; `need`: nobody makes it."""
+    `stale`: an observation changed; `lost`: a write whose outcome cannot be found out; `need`: nobody makes it;
+    `loop`: a model went on making the same call."""
     type: str = ""
     """Class name of the exception, if any."""
     bases: tuple[str, ...] = ()

@@ -87,6 +87,17 @@ class AttemptEnded(Record):
     error: str = ""
 
 
+class Nudged(Record):
+    """A soft bound: a model was told what it is doing, and what to do instead. It can usually recover (seed 4)."""
+
+    event: Literal["nudged"] = "nudged"
+    step: StepId | None = None
+    """None: the planner."""
+    detector: Literal["loop", "thrash", "decomposition", "drift"]
+    message: str
+    """What the model saw."""
+
+
 class Judged(Record):
     """The verifier's verdict over one attempt."""
 
@@ -174,6 +185,7 @@ TraceRecord = Annotated[
     | PlanRejected
     | StepStarted
     | AttemptEnded
+    | Nudged
     | Judged
     | Committed
     | Invalidated

@@ -4,18 +4,15 @@ Servers leave ids out or repeat them, write calls as text and cut arguments off;
 an end.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall, ToolMessage
 
-from agent.core.value import JsonValue, canonical
+from agent.core.value import JsonValue
 from agent.models.asking import cut_short
 from agent.models.reading import objects, spoken
 
-_REPEATS = 2
-"""Equal calls that are carried out; a further one is answered with a nudge (seed 4)."""
 _ARGUMENTS = ("arguments", "args", "parameters")
 
 
@@ -26,11 +23,6 @@ class Action(NamedTuple):
     tool: str
     args: dict[str, JsonValue]
     fault: str = ""
-
-    @property
-    def identity(self) -> str:
-        """Equal for equal calls; case and spaces do not count: a cosmetic change is none (seed 4)."""
-        return canonical([self.tool, self.args]).casefold().replace(" ", "")
 
 
 def actions(reply: AIMessage) -> tuple[Action, ...]:
@@ -69,17 +61,6 @@ def normalised(reply: AIMessage, tools: Iterable[str], taken: frozenset[str]) ->
 def answered(action: Action, text: str) -> ToolMessage:
     """What a call came to, for the model."""
     return ToolMessage(text, tool_call_id=action.id, name=action.tool or "unknown")
-
-
-def repeated(action: Action, before: Counter[str]) -> str:
-    """The nudge for a call that was made before too often; empty when it may be made."""
-    if before[action.identity] < _REPEATS:
-        return ""
-    times = before[action.identity]
-    return (
-        f"You have called {action.tool} with these arguments {times} times. The arguments are not wrong:"
-        " try another tool, submit what you have, or give up and say what is missing."
-    )
 
 
 def _fresh(given: str | None, ids: set[str]) -> str:

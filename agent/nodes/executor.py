@@ -9,7 +9,7 @@ from agent.core.failure import ErrorFacts
 from agent.core.move import Start
 from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
-from agent.core.record import AttemptEnded
+from agent.core.record import AttemptEnded, Nudged, TraceRecord
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.value import JsonValue
 from agent.core.world import World
@@ -48,7 +48,7 @@ class Executor:
             "attempts": finished,
             "ledger": ledger,
             "phase": Phase.VERIFIER if finished else Phase.DISPATCHER,
-            "trace": [self._record(each, ledger.run) for each in finished],
+            "trace": [record for each in finished for record in self._records(each, ledger.run)],
         }
 
     async def _attempt(self, thread: str, step: Step, world: World, doubtful: bool) -> Attempt:
@@ -91,10 +91,14 @@ class Executor:
             )
         )
 
-    def _record(self, attempt: Attempt, run: int) -> AttemptEnded:
-        error = attempt.result.error
-        return AttemptEnded(
-            at=self._clock.now(),
+    def _records(self, attempt: Attempt, run: int) -> list[TraceRecord]:
+        """What the model was told on the way, and how the attempt ended."""
+        error, at = attempt.result.error, self._clock.now()
+        told = [
+            Nudged(at=at, run=run, step=attempt.step, detector="loop", message=each) for each in attempt.result.nudges
+        ]
+        ended = AttemptEnded(
+            at=at,
             run=run,
             step=attempt.step,
             attempt=attempt.number,

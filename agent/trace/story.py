@@ -14,6 +14,7 @@ from agent.core.record import (
     IntentChanged,
     Invalidated,
     Judged,
+    Nudged,
     Planned,
     PlanRejected,
     Recovered,
@@ -78,6 +79,11 @@ def _(record: AttemptEnded) -> tuple[str, str]:
     if record.ok:
         return "back", f"{record.step} in {record.seconds:.3f} s{how.get(record.how, f' ({record.how})')}"
     return "failed", f"{record.step} in {record.seconds:.3f} s: {record.error}"
+
+
+@told.register
+def _(record: Nudged) -> tuple[str, str]:
+    return "nudge", f"{record.step or 'planner'} was told: {record.message}"
 
 
 @told.register

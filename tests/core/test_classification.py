@@ -130,6 +130,7 @@ def test_what_the_table_does_not_know_is_left_to_a_model(message: str) -> None:
         ("refused", C, Origin.AGENT),
         ("absent", N, Origin.ENVIRONMENT),
         ("lost", N, Origin.ENVIRONMENT),
+        ("loop", C, Origin.AGENT),
         ("probe", N, Origin.OBSERVATION),
         ("verdict", C, Origin.AGENT),
         ("stale", P, Origin.ENVIRONMENT),
@@ -244,6 +245,7 @@ A, U, X = Effect.ABSENT, Effect.UNKNOWN, Effect.PRESENT
         pytest.param({"message": "no such table: x"}, A, id="precondition in words"),
         pytest.param({"kind": "absent"}, A, id="a probe saw nothing"),
         pytest.param({"kind": "lost"}, U, id="cannot be found out"),
+        pytest.param({"kind": "loop", "message": "HTTP 400: bad day"}, U, id="a loop may have written before"),
         pytest.param({"kind": "lost", "message": "begun; the account was closed"}, U, id="whatever its words say"),
         pytest.param({"kind": "verdict"}, X, id="there, but not what was promised"),
         pytest.param({"kind": "probe"}, U, id="could not look"),
@@ -289,7 +291,7 @@ SAMPLES = [
     failure(message="refuted: x", **VIOLATED),
     *(
         failure(kind=each, message="-")
-        for each in ("stale", "need", "refused", "absent", "lost", "probe", "verdict", "timeout")
+        for each in ("stale", "loop", "need", "refused", "absent", "lost", "probe", "verdict", "timeout")
     ),
     failure(message="already exists"),
     failure(message="column revenue_net not found", reads=("schema",)),

@@ -218,14 +218,17 @@ async def test_only_cut_replies_end_at_the_turn_limit() -> None:
     assert result.error.type == "TurnLimit"
 
 
-async def test_a_third_equal_call_is_answered_with_a_nudge_whatever_its_case_and_spaces() -> None:
+async def test_a_second_equal_call_is_nudged_and_a_third_ends_the_step_whatever_its_case_and_spaces() -> None:
     calls = Calls()
-    await run(
+    result, model = await run(
         *(calling("count_rows", f"c{n}", table=name) for n, name in enumerate(["orders", "Orders", " orders "])),
-        calling("submit", rows=1),
         calls=calls,
     )
     assert len(calls.made) == 2
+    assert "The arguments are not the problem" in said(model)
+    assert result.error is not None
+    assert (result.error.kind, result.error.type) == ("loop", "Loop")
+    assert len(result.nudges) == 1
 
 
 async def test_a_call_written_as_text_is_a_call() -> None:
