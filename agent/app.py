@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
+from agent.core.consent import Consent, unknown_tools
 from agent.core.phase import Phase
 from agent.models.planners import choose_planner
 from agent.nodes.bodies import Bodies
@@ -101,22 +102,37 @@ def assemble(
     caller = Caller(registry, settings.step_timeout, settings.limits.parallel)
     react, patcher, scope_model = _model_ports(model, registry, settings) if model is not None else (None, None, None)
     runner = ToolRunner(registry, caller, SqliteJournal(database), react)
-    planner = planner or choose_planner(registry, model)
+    asks, readers = settings.escalation == "ask", model is not None or planner is not None
+    planner, consent = planner or choose_planner(registry, model), _consent(registry, settings)
     contracts, limits = registry.contracts, settings.limits
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(clock),
         Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock),
-        Phase.DISPATCHER: Dispatcher(limits, bodies, inbox, clock),
+        Phase.DISPATCHER: Dispatcher(limits, consent, bodies, inbox, clock),
         Phase.EXECUTOR: Executor(runner, bodies, clock, settings.jitter),
         Phase.VERIFIER: Verifier(caller, bodies, clock),
         Phase.CLASSIFIER: Classifier(contracts, limits, bodies, clock, scope_model, patcher is not None),
         Phase.REPAIRER: Repairer(planner, patcher, registry, bodies, clock),
-        Phase.ESCALATOR: Escalator(settings.escalation == "ask", contracts, limits, bodies, clock),
+        Phase.ESCALATOR: Escalator(asks, readers, consent, limits, registry.schemas(), bodies, inbox, clock),
         Phase.FINISHER: Finisher(bodies, clock),
     }
     graph = draw(nodes, checkpointer, store)
     graph.change_goal = inbox.put
     return graph
+
+
+def _consent(registry: Registry, settings: Settings) -> Consent:
+    """Which calls wait for a person's word.
+
+    Raises:
+        ValueError: the policy names a tool that is not there.
+    """
+    unknown = unknown_tools(settings.approve_tools, registry.contracts)
+    if unknown and registry.names():  # a home is read without any tools
+        known = ", ".join(registry.names()) or "none"
+        raise ValueError(f"approve_tools names {unknown[0]!r}, which is no tool; the tools are: {known}")
+    tools = frozenset(settings.approve_tools)
+    return Consent(approve=settings.approve, tools=tools, contracts=registry.contracts)
 
 
 def _model_ports(model: BaseChatModel, registry: Registry, settings: Settings) -> tuple[ReactLoop, Patcher, ScopeModel]:

@@ -1,12 +1,14 @@
 """Settings: one frozen value. An argument beats the environment (`KINTSUGI_*`, `.env`), which beats the default."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, PositiveFloat, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, PositiveFloat, SecretStr
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from agent.core.consent import Approve
 from agent.core.limits import Limits
+from agent.core.value import words
 
 
 class Settings(BaseSettings):
@@ -35,5 +37,9 @@ class Settings(BaseSettings):
     """Artifacts up to this size travel in state; larger ones are stored once and state carries the digest."""
     escalation: Literal["ask", "finish"] = "ask"
     """`ask` interrupts for a person; `finish` ends the run as handed over, with what was achieved."""
+    approve: Approve = Approve.NEVER
+    """Which calls wait for a person's word before they start: `never`, `non_idempotent` or `mutating`."""
+    approve_tools: Annotated[tuple[str, ...], NoDecode, BeforeValidator(words)] = ()
+    """Tools whose calls wait for it whatever `approve` says; `"a b"` or a list."""
     jitter: float = Field(default=0.25, ge=0, le=1)
     """Random share added to every backoff, so that parallel steps do not come back together."""

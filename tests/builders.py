@@ -214,6 +214,8 @@ def state(**channels: Any) -> RunState:
         "recoveries": (),
         "unresolved": (),
         "ledger": Ledger(),
+        "granted": {},
+        "allowed": {},
         "outcome": None,
         "trace": [],
         "messages": [],

@@ -9,18 +9,24 @@ from rich.console import Console
 from rich.prompt import Prompt
 from rich.text import Text
 
+from agent.boundary import shortened
 from agent.cli.exits import BadInput, bad_input
-from agent.core.answer import parse_answers
+from agent.core.answer import fitting_answers
 from agent.core.control import Choice, Question
 from agent.core.plan import Plan
-from agent.core.value import JsonValue
-from agent.core.verification import products_of
+from agent.core.value import JsonValue, canonical
 
 LATER = "later"
+_SHOWN = 400
+"""Characters of a call's arguments that are shown; `--json` shows them whole."""
 
 _MEANING = {
+    Choice.APPROVE: "let the call be made as it stands",
     Choice.RETRY: "try again, with fresh budgets",
+    Choice.HINT: "try again, and say what to mind",
     Choice.ANSWER: "give the result yourself",
+    Choice.EDIT: "change the call's arguments",
+    Choice.RAISE: "raise a limit, and try again",
     Choice.SKIP: "leave the step out",
     Choice.GOAL: "state another goal",
     Choice.ABORT: "end the run",
@@ -60,7 +66,7 @@ class Given:
             return self._afterwards.ask(questions, plan)
         answer, self._text = _read(self._text), None
         if isinstance(answer, str):
-            answer = {"choice": answer, "reason": self._reason}
+            answer = {"choice": answer, "hint" if answer == Choice.HINT else "reason": self._reason}
         refuse_unfit(answer, questions, plan)
         return answer
 
@@ -101,6 +107,12 @@ class AtTerminal:
         match choice:
             case Choice.SKIP | Choice.ABORT:
                 return {"choice": choice, "reason": ask("Reason", default="", console=self._console)}
+            case Choice.HINT:
+                return {"choice": choice, "hint": ask("Hint", default="", console=self._console)}
+            case Choice.EDIT:
+                return {"choice": choice, "args": _read(ask("Arguments to change, as JSON", console=self._console))}
+            case Choice.RAISE:
+                return {"choice": choice, "limits": _limits(ask("Limits, as name=number", console=self._console))}
             case Choice.ANSWER:
                 return {"choice": choice, "value": _read(ask("Result, as JSON", console=self._console))}
             case Choice.GOAL:
@@ -112,11 +124,15 @@ class AtTerminal:
 def show(console: Console, question: Question) -> None:
     """Print a question with what was tried and what can be answered."""
     console.print()
-    console.print(Text(f"? {question.question}", "bold"))
+    console.print(Text(f"? {question.question}", "bold"), Text(f"({question.id})", "dim"))
     if question.error not in question.question:
         console.print(Text(f"  Error: {' '.join(question.error.split())}", "red"))
+    if question.call:
+        console.print(Text(f"  Call: {question.call.tool} {shortened(canonical(question.call.args), _SHOWN)}"))
     for each in question.tried:
         console.print(Text(f"  Tried: {each}", "dim"))
+    for each in question.learned:
+        console.print(Text(f"  Learned: {each}", "dim"))
     for choice in question.choices:
         console.print(Text(f"  {choice:<7} {_MEANING[choice]}"))
 
@@ -128,11 +144,14 @@ def refuse_unfit(answer: JsonValue, questions: Questions, plan: Plan) -> None:
         BadInput: no such question or choice, or the answer lacks what its choice needs.
     """
     with bad_input("the answer does not fit: "):
-        answers = parse_answers(answer, dict(questions))
-    for id_, each in answers.items():
-        step = questions[id_].step
-        if each.choice is Choice.ANSWER and step and products_of(plan.step(step), each.value) is None:
-            raise BadInput(f"the answer must give {' and '.join(plan.step(step).produces)} by name, as JSON")
+        fitting_answers(answer, questions, plan)
+
+
+def _limits(text: str) -> JsonValue:
+    """`retry=6 tokens=1000000`, or JSON; what is neither is left for the refusal to name."""
+    pairs = [each.partition("=") for each in text.replace(",", " ").split()]
+    named = text.strip() and all(equals for _, equals, _ in pairs)
+    return {name: _read(value) for name, _, value in pairs} if named else _read(text)
 
 
 def _read(text: str) -> JsonValue:

@@ -83,8 +83,8 @@ def _tell_waiting(console: Console, home: Home, thread: str, standing: Standing)
     console.print("[bold yellow]Waiting[/] for a person.")
     for each in standing.questions.values():
         show(console, each)
-    several = len(standing.questions) > 1
-    example = json.dumps(dict.fromkeys(standing.questions, "retry")) if several else "retry"
+    first = {each.id: each.choices[0].value for each in standing.questions.values()}
+    example = json.dumps(first) if len(first) > 1 else next(iter(first.values()))
     command = home.command("resume", thread, "--answer", example)
     console.print(f"\nAnswer with: {command}", markup=False)
 

@@ -1,84 +1,65 @@
-"""What a person's answer changes: budgets, a step, the goal, or the end of the run."""
+"""Which answers of a person are taken, and what do they change? Budgets, limits, a step, the goal, or the end."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 
+from agent.core.arguments import malformed, misfits
+from agent.core.consent import with_args
 from agent.core.contract import Contracts
 from agent.core.control import Answer, Choice, Question, Recovery
-from agent.core.failure import Effect
+from agent.core.failure import Effect, Scope
+from agent.core.grant import refuse_unraised
 from agent.core.limits import Ledger
+from agent.core.move import PlanOrder
 from agent.core.plan import Plan, Step, StepId, StepStatus, downstream
-from agent.core.value import JsonValue, digest
+from agent.core.reference import referenced
+from agent.core.value import JsonValue
 from agent.core.verification import products_of
 
-
-def question_about(recovery: Recovery, plan: Plan, ledger: Ledger) -> Question:
-    """What to ask, with the ladder's history: what was tried, and why no rung is left."""
-    failure = recovery.classified.failure
-    step = next((each for each in plan.live() if each.id == failure.step), None)
-    about = f"step {step.id} ({step.intent})" if step else "the plan"
-    tried = [f"{rung} x{count}" for rung, count in _spent(failure.key, ledger).items() if count]
-    tried += _passed(recovery)
-    choices = tuple(Choice) if step else (Choice.RETRY, Choice.GOAL, Choice.ABORT)
-    error = failure.error.message
-    return Question(
-        id=question_id(recovery),
-        step=step.id if step else None,
-        question=f"{about} cannot be recovered: {error}. What should happen?",
-        tried=tuple(tried),
-        choices=choices,
-        error=error,
-        summary=f"{about} failed: {error}" + (f" (tried: {'; '.join(tried)})" if tried else ""),
-    )
+Questions = Mapping[str, Question]
 
 
-def question_id(recovery: Recovery) -> str:
-    """Stable through a resume: the same failure asks under the same id."""
-    failure = recovery.classified.failure
-    return digest([failure.fingerprint, failure.step])[:8]
-
-
-def parse_answers(given: JsonValue, questions: dict[str, Question]) -> dict[str, Answer]:
+def parse_answers(given: JsonValue, questions: Questions, answered: frozenset[str] = frozenset()) -> dict[str, Answer]:
     """Match what came back to the questions: one answer for a single question, else a mapping by id.
 
+    Args:
+        given: what a person said.
+        questions: the open ones, by id.
+        answered: ids of those that were answered before.
+
     Raises:
-        ValueError: on an unknown id, an unknown choice, or an answer that lacks its reason, value or goal.
+        ValueError: on an unknown id, a second answer, an unknown choice, or an answer that lacks what it needs.
     """
-    by_id = given if isinstance(given, dict) and set(given) & set(questions) else None
+    by_id = given if isinstance(given, dict) and set(given) & {*questions, *answered} else None
     if by_id is None:
         if len(questions) != 1:
             raise ValueError(f"answer by id: {', '.join(questions)}")
         by_id = {next(iter(questions)): given}
-    unknown = sorted(set(by_id) - set(questions))
-    if unknown:
-        raise ValueError(f"no open question {unknown[0]!r}; open: {', '.join(questions)}")
+    for each in sorted(set(by_id) - set(questions)):
+        why = f"question {each!r} was answered already" if each in answered else f"no open question {each!r}"
+        raise ValueError(f"{why}; open: {', '.join(questions)}")
     answers = {each: _answer(answer) for each, answer in by_id.items()}
     for each, answer in answers.items():
         if answer.choice not in questions[each].choices:
-            raise ValueError(f"question {each} cannot be answered {answer.choice!r}")
+            offered = ", ".join(questions[each].choices)
+            raise ValueError(f"question {each} cannot be answered {answer.choice.value!r}; it offers: {offered}")
     return answers
 
 
-def fitting_answers(given: JsonValue, questions: dict[str, Question], plan: Plan) -> dict[str, Answer]:
+def fitting_answers(
+    given: JsonValue, questions: Questions, plan: Plan, answered: frozenset[str] = frozenset()
+) -> dict[str, Answer]:
     """The answers, if they can be carried out on this plan.
 
     Raises:
-        ValueError: as `parse_answers`, and when a value is not what its step makes.
+        ValueError: as `parse_answers`, and when a value is not what its step makes, arguments are not what its
+            call takes, or a limit would not be raised.
     """
-    answers = parse_answers(given, questions)
+    answers = parse_answers(given, questions, answered)
     for each, answer in answers.items():
-        step = questions[each].step
-        if answer.choice is Choice.ANSWER and step and products_of(plan.step(step), answer.value) is None:
-            raise ValueError(f"the answer must give {' and '.join(plan.step(step).produces)} by name")
+        _refuse_unfit(answer, questions[each], plan)
     return answers
-
-
-def still_open(unresolved: Iterable[Recovery], plan: Plan) -> tuple[Recovery, ...]:
-    """The failures that still stand, each once: what was rewritten or is done meanwhile need not be asked about."""
-    stuck = {each.id for each in plan.with_status(StepStatus.FAILED, StepStatus.INVALID)}
-    standing = (each for each in unresolved if each.classified.failure.step in stuck | {None})
-    return tuple({question_id(each): each for each in standing}.values())
 
 
 def may_repeat(recovery: Recovery, contracts: Contracts) -> bool:
@@ -95,18 +76,22 @@ def may_repeat(recovery: Recovery, contracts: Contracts) -> bool:
 def forgiven(ledger: Ledger, recovery: Recovery) -> Ledger:
     """Fresh budgets for one failure: a person has said to try again."""
     failure = recovery.classified.failure
-    return ledger.model_copy(
+    return reopened(ledger, recovery).model_copy(
         update={
             "retry": _without(ledger.retry, failure.key),
             "patch": _without(ledger.patch, failure.key),
             "rewrite": _without(ledger.rewrite, failure.key),
             "tried": {key: each for key, each in ledger.tried.items() if key != failure.key},
-            "failures": {key: each for key, each in ledger.failures.items() if key != failure.fingerprint},
             "replan": 0,
-            "verified_at_replan": -1,
-            "barren": 0,
         }
     )
+
+
+def reopened(ledger: Ledger, recovery: Recovery) -> Ledger:
+    """The ladder starts anew for one failure; what was spent stays spent."""
+    fingerprint = recovery.classified.failure.fingerprint
+    failures = {key: each for key, each in ledger.failures.items() if key != fingerprint}
+    return ledger.model_copy(update={"failures": failures, "verified_at_replan": -1, "barren": 0})
 
 
 def tried_again(plan: Plan, step: StepId | None, repeat: bool = False) -> Plan:
@@ -121,8 +106,35 @@ def tried_again(plan: Plan, step: StepId | None, repeat: bool = False) -> Plan:
     if found is None:
         return plan
     repetition = found.repetition + (1 if repeat else 0)
-    again = found.as_(StepStatus.PENDING).model_copy(update={"delay": 0.0, "repetition": repetition})
+    again = found.as_(StepStatus.PENDING).model_copy(update={"delay": 0.0, "repetition": repetition, "asks": ()})
     return plan.with_steps(again)
+
+
+def hinted(plan: Plan, step: StepId | None, hint: str) -> Plan:
+    """The plan with what a person said about the step; what its inner loop asked for is forgotten."""
+    found = next((each for each in plan.live() if each.id == step), None)
+    return plan.with_steps(found.model_copy(update={"hint": hint, "asks": ()})) if found else plan
+
+
+def edited(plan: Plan, step: StepId, args: Mapping[str, JsonValue]) -> Plan:
+    """The plan with other arguments in the step's call."""
+    return plan.with_steps(with_args(plan.step(step), args))
+
+
+def about_the_call(recovery: Recovery, plan: Plan) -> bool:
+    """Whether a hint can be put to use by calling otherwise at once; the same call again would fail again."""
+    classified = recovery.classified
+    step = next((each for each in plan.live() if each.id == classified.failure.step), None)
+    return step is not None and step.call is not None and classified.scope is Scope.CALL
+
+
+def advised(recovery: Recovery, hint: str) -> PlanOrder:
+    """A replan, ordered by a person who knows something that the planner does not."""
+    classified = recovery.classified
+    reason = f"{classified.failure.error.message}; a person says: {hint}"
+    return PlanOrder(
+        trigger=classified.failure.trigger, reason=reason, falsified=classified.falsified, failure=classified.failure
+    )
 
 
 def skipped(plan: Plan, step: StepId, reason: str) -> Plan:
@@ -142,30 +154,35 @@ def _answer(given: JsonValue) -> Answer:
         raise ValueError("; ".join(said)) from error
 
 
+def _refuse_unfit(answer: Answer, question: Question, plan: Plan) -> None:
+    match answer.choice:
+        case Choice.ANSWER if question.step and products_of(plan.step(question.step), answer.value) is None:
+            raise ValueError(f"the answer must give {' and '.join(plan.step(question.step).produces)} by name")
+        case Choice.EDIT if wrong := _misfits(answer.args, question):
+            raise ValueError(f"the arguments do not fit: {'; '.join(wrong)}")
+        case Choice.RAISE:
+            refuse_unraised(answer.limits, question.limits)
+
+
+def _misfits(args: Mapping[str, JsonValue], question: Question) -> tuple[str, ...]:
+    assert question.call is not None
+    known = ", ".join(question.references) or "none"
+    return (
+        *misfits({**question.call.args, **args}, question.parameters),
+        *(f"{text} is no reference" for text in malformed(dict(args))),
+        *(
+            f"an argument refers to {name!r}; what the step reads is: {known}"
+            for name in sorted(referenced(dict(args)) - set(question.references))
+        ),
+    )
+
+
 def _skip_after(step: Step, before: StepId) -> Step:
     return (
         step
         if step.status is StepStatus.DONE
         else step.as_(StepStatus.SKIPPED, f"depends on {before}, which was skipped")
     )
-
-
-def _passed(recovery: Recovery) -> list[str]:
-    """Why no rung was left, rungs with one reason together."""
-    reasons = dict.fromkeys(each.reason for each in recovery.choice.passed)
-    return [
-        f"{', '.join(each.rung for each in recovery.choice.passed if each.reason == reason)}: {reason}"
-        for reason in reasons
-    ]
-
-
-def _spent(key: str, ledger: Ledger) -> dict[str, int]:
-    return {
-        "retry": ledger.retry.get(key, 0),
-        "patch": ledger.patch.get(key, 0),
-        "rewrite": ledger.rewrite.get(key, 0),
-        "replan": ledger.replan,
-    }
 
 
 def _without(counts: dict[str, int], key: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from agent.core.failure import Classified
 from agent.core.goal import Goal
 from agent.core.ladder import RungChoice
-from agent.core.plan import StepId
+from agent.core.plan import Call, StepId
 from agent.core.value import JsonValue, Value
 
 
@@ -21,37 +21,57 @@ class Recovery(Value):
 class Choice(StrEnum):
     """What a person can answer."""
 
+    APPROVE = "approve"
     RETRY = "retry"
+    HINT = "hint"
     ANSWER = "answer"
+    EDIT = "edit"
+    RAISE = "raise"
     SKIP = "skip"
     GOAL = "goal"
     ABORT = "abort"
 
 
 class Question(Value):
-    """What a person is asked, with all that was tried."""
+    """What a person is asked: what to do about a failure, or whether a call may start."""
 
     id: str
     step: StepId | None = None
     question: str
     tried: tuple[str, ...] = ()
     """The ladder's history for this failure, one sentence a rung."""
+    learned: tuple[str, ...] = ()
+    """What is known by now: what the failure proves false, and what is certain about the effect."""
     choices: tuple[Choice, ...] = tuple(Choice)
     error: str = ""
     summary: str = ""
     """The same as one sentence for a report: what failed, how, and what was tried."""
+    call: Call | None = None
+    """The call in question; `edit` changes its arguments."""
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    """JSON schema of the call's arguments."""
+    references: tuple[str, ...] = ()
+    """Artifacts that an edited argument may refer to."""
+    limits: dict[str, float] = Field(default_factory=dict)
+    """What is allowed now; `raise` allows more."""
 
 
 class Answer(Value):
     """What a person said.
 
-    `retry`: the step is tried again with fresh budgets. `answer`: `value` is the step's artifact.
-    `skip`: the step is left out, for a `reason`. `goal`: `goal` replaces the goal. `abort`: the run ends.
+    `approve`: the call is made as it stands. `retry`: the step is tried again with fresh budgets. `hint`: it is
+    tried again, and whoever plans, patches or carries it out sees the text. `answer`: `value` is the step's
+    artifact. `edit`: the call is made with `args` in place of its arguments of these names. `raise`: `limits`
+    names limits and what they are to be; what was spent stays spent. `skip`: the step is left out, for a
+    `reason`. `goal`: `goal` replaces the goal. `abort`: the run ends.
     """
 
     choice: Choice
     reason: str = ""
+    hint: str = ""
     value: JsonValue = None
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+    limits: dict[str, float] = Field(default_factory=dict)
     goal: Goal | None = None
 
     @model_validator(mode="before")
@@ -61,10 +81,16 @@ class Answer(Value):
 
     @model_validator(mode="after")
     def _complete(self) -> "Answer":
-        needed = {Choice.SKIP: ("reason", self.reason.strip()), Choice.GOAL: ("goal", self.goal)}
-        name, given = needed.get(self.choice, ("", True))
+        needed: dict[Choice, tuple[str, object]] = {
+            Choice.HINT: ("a hint", self.hint.strip()),
+            Choice.EDIT: ("args: the arguments to change, by name", self.args),
+            Choice.RAISE: ("limits: what they are to be, by name", self.limits),
+            Choice.SKIP: ("a reason", self.reason.strip()),
+            Choice.GOAL: ("a goal", self.goal),
+        }
+        what, given = needed.get(self.choice, ("", True))
         if not given:
-            raise ValueError(f"the answer {self.choice!r} needs a {name}")
+            raise ValueError(f"the answer {self.choice.value!r} needs {what}")
         if self.choice is Choice.ANSWER and self.value is None:
             raise ValueError("the answer 'answer' needs a value")
         return self

@@ -12,7 +12,7 @@ from agent.core.invalidation import unmet_assumptions
 from agent.core.limits import Ledger, Limits, Stop, stopped
 from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, PlanOrder, Start, Wait
 from agent.core.outcome import OutcomeStatus, completion
-from agent.core.plan import Plan, Step, StepStatus, cycle, ready
+from agent.core.plan import Plan, Step, StepId, StepStatus, cycle, ready
 from agent.core.predicate import Verdict, judge, reads
 from agent.core.value import ArtifactName, JsonValue
 from agent.core.world import GIVEN, World
@@ -29,6 +29,7 @@ def next_move(
     ledger: Ledger,
     order: PlanOrder | None = None,
     unresolved: bool = False,
+    held: frozenset[StepId] = frozenset(),
 ) -> Move:
     """Decide what happens next.
 
@@ -41,6 +42,7 @@ def next_move(
         ledger: what is spent.
         order: a replan that was ordered and not yet drawn.
         unresolved: some failure waits for a person; asked when nothing else can be done.
+        held: ready steps with a call that waits for a person's word; the others go on meanwhile.
     """
     due = order or _due_order(goal, plan)
     stop = stopped(limits, ledger)
@@ -50,8 +52,8 @@ def next_move(
     return (
         _fallen_assumptions(world, view)
         or done
-        or _advance(world, plan, view, limits, ledger)
-        or _stuck(goal, world, plan, view, unresolved)
+        or _advance(world, plan, view, limits, ledger, held)
+        or _stuck(goal, world, plan, view, unresolved or bool(held))
     )
 
 
@@ -123,7 +125,9 @@ def _finish_or_look(goal: Goal, world: World, plan: Plan, view: View) -> Move | 
     )
 
 
-def _advance(world: World, plan: Plan, view: View, limits: Limits, ledger: Ledger) -> Move | None:
+def _advance(
+    world: World, plan: Plan, view: View, limits: Limits, ledger: Ledger, held: frozenset[StepId]
+) -> Move | None:
     """Look before relying on what may have changed, start what may start, report what may not."""
     room = min(limits.parallel - len(plan.with_status(StepStatus.RUNNING)), limits.steps - ledger.steps)
     candidates = ready(plan, world)
@@ -133,10 +137,10 @@ def _advance(world: World, plan: Plan, view: View, limits: Limits, ledger: Ledge
     if stale:
         return Look(names=stale)
     broken = {each.id: failure for each in candidates if (failure := _violation(each, world, view))}
-    startable = tuple(each.id for each in candidates if each.id not in broken)[:room]
+    startable = tuple(each.id for each in candidates if each.id not in {*broken, *held})[:room]
     if startable:
         return Start(steps=startable, wait=not broken)
-    return Broken(failures=tuple(broken.values()))
+    return Broken(failures=tuple(broken.values())) if broken else None
 
 
 def _stuck(goal: Goal, world: World, plan: Plan, view: View, unresolved: bool) -> Move:

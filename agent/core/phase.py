@@ -28,7 +28,7 @@ LEGAL: dict[Phase, tuple[Phase, ...]] = {
     P.VERIFIER: (P.DISPATCHER, P.CLASSIFIER),
     P.CLASSIFIER: (P.REPAIRER,),
     P.REPAIRER: (P.DISPATCHER, P.CLASSIFIER),
-    P.ESCALATOR: (P.DISPATCHER, P.FINISHER),
+    P.ESCALATOR: (P.DISPATCHER, P.REPAIRER, P.FINISHER),
     P.FINISHER: (P.END,),
 }
 """From -> to. The dispatcher is the only way to the planner: it is never called between steps for nothing."""

@@ -67,8 +67,14 @@ class Step(Value):
     """Tries started so far."""
     delay: float = 0.0
     """Seconds to wait before the next try (backoff)."""
+    depth: int = 0
+    """How many steps were split one into another until this one was left; at most `Limits.depth`."""
     repetition: int = 0
     """Counts times the world was seen to have lost this step's effect: a new identity for the journal."""
+    hint: str = ""
+    """What a person said about doing it; seen by whoever plans, patches or carries it out."""
+    asks: tuple[Call, ...] = ()
+    """Calls its inner loop wanted to make and may not without a person's word."""
 
     @property
     def key(self) -> str:

@@ -6,6 +6,7 @@ from agent.core.classification import classify, conclude, outdated
 from agent.core.contract import EffectClass, ToolContract
 from agent.core.control import Recovery
 from agent.core.failure import Classified, Failure, Origin, Scope, Trigger
+from agent.core.grant import granted
 from agent.core.invalidation import invalidate
 from agent.core.ladder import Rung, choose_rung, spent
 from agent.core.limits import Ledger, Limits
@@ -43,13 +44,14 @@ class Classifier:
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Classify every failure that came in together, one after the other."""
         world, plan, ledger = state["world"], state["plan"], state["ledger"]
+        limits = granted(self._limits, state.get("granted") or {})
         recoveries: list[Recovery] = []
         trace: list[TraceRecord] = []
         for failure in state["failures"]:
             classified, ledger = await self._classify(failure, world, plan, ledger)
             ordered = state["order"] is not None or any(each.choice.rung is Rung.REPLAN for each in recoveries)
-            recovery, ledger = self._choose(classified, plan, ledger, trace, ordered)
-            if classified.scope is Scope.PRECONDITION or recovery.choice.rung is Rung.REWRITE:
+            recovery, ledger = self._choose(classified, plan, ledger, limits, trace, ordered)
+            if _is_looked_at_again(recovery):
                 world, plan = self._mark(classified, world, plan, ledger, trace)
             recoveries.append(recovery)
         return {
@@ -91,21 +93,27 @@ class Classifier:
         return conclude(failure, answer.scope, Origin.AGENT, "model", mutating, view), paid
 
     def _choose(
-        self, classified: Classified, plan: Plan, ledger: Ledger, trace: list[TraceRecord], ordered: bool
+        self,
+        classified: Classified,
+        plan: Plan,
+        ledger: Ledger,
+        limits: Limits,
+        trace: list[TraceRecord],
+        ordered: bool,
     ) -> tuple[Recovery, Ledger]:
         """Choose and charge the rung; the record holds all the inputs of the choice."""
         step = next((each for each in plan.live() if each.id == classified.failure.step), None)
         if step is not None and classified.scope is Scope.CALL and classified.failure.trigger is Trigger.TASK_FAILURE:
             ledger = remember(ledger, step)
         open_ = options(classified, plan, self._contracts, ledger, self._model_can_patch)
-        choice = choose_rung(classified, open_, self._limits, ledger, ordered)
+        choice = choose_rung(classified, open_, limits, ledger, ordered)
         trace.append(
             Recovered(
                 at=self._clock.now(),
                 run=ledger.run,
                 classified=classified,
                 options=open_,
-                limits=self._limits,
+                limits=limits,
                 ledger=ledger,
                 ordered=ordered,
                 choice=choice,
@@ -127,6 +135,17 @@ class Classifier:
         )
         trace.append(Invalidated(at=self._clock.now(), run=ledger.run, what=what))
         return world, plan
+
+
+def _is_looked_at_again(recovery: Recovery) -> bool:
+    """Whether what was falsified or doubted will be observed anew; what nobody looks at again keeps its standing.
+
+    Only what a probe has seen to be another is untrue whether or not anybody can do something about it.
+    """
+    classified, rung = recovery.classified, recovery.choice.rung
+    if rung is Rung.ESCALATE:
+        return classified.failure.error.kind == "stale"
+    return classified.scope is Scope.PRECONDITION or rung is Rung.REWRITE
 
 
 def _mutates(failure: Failure, plan: Plan, contracts: dict[str, ToolContract]) -> bool:

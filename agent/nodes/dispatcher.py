@@ -2,11 +2,13 @@
 
 from langchain_core.runnables import RunnableConfig
 
-from agent.core.answer import still_open
-from agent.core.dispatch import next_move, readers
+from agent.core.consent import Consent, Words, as_allowed, held_calls, shown
+from agent.core.dispatch import View, next_move, readers
+from agent.core.grant import granted
 from agent.core.limits import Limits
 from agent.core.move import LEADS_TO, Broken, Move, Start
-from agent.core.plan import Plan, StepStatus
+from agent.core.plan import Plan, StepId, StepStatus
+from agent.core.question import still_open
 from agent.core.record import StepStarted, TraceRecord
 from agent.nodes.bodies import Bodies
 from agent.nodes.scope import scope_of, thread_of
@@ -17,9 +19,10 @@ from agent.ports import Clock, Inbox
 class Dispatcher:
     """Decides what happens next."""
 
-    def __init__(self, limits: Limits, bodies: Bodies, inbox: Inbox, clock: Clock) -> None:
-        """Args: what a run may use; artifact bodies for predicates; changed goals; the time."""
+    def __init__(self, limits: Limits, consent: Consent, bodies: Bodies, inbox: Inbox, clock: Clock) -> None:
+        """Args: what a run may use; which calls wait for a person; artifact bodies; changed goals; the time."""
         self._limits = limits
+        self._consent = consent
         self._bodies = bodies
         self._inbox = inbox
         self._clock = clock
@@ -30,20 +33,29 @@ class Dispatcher:
         goal = take_goal(state["goal"], letter.goal) if letter else state["goal"]
         plan, world = state["plan"], state["world"]
         ledger = state["ledger"].add(moves=1, seconds=scope_of(config).elapsed())
-        view = await self._bodies.view(world, readers(plan, goal, world))
+        limits, words = granted(self._limits, state.get("granted") or {}), state.get("allowed") or {}
+        view = await self._bodies.view(world, readers(plan, goal, world) | shown(plan, world, self._consent))
         unresolved = bool(still_open(state["unresolved"], plan))
-        move = next_move(goal, world, plan, view, self._limits, ledger, state["order"], unresolved)
+        held = frozenset(each.step for each in held_calls(plan, world, view, self._consent, words))
+        move = next_move(goal, world, plan, view, limits, ledger, state["order"], unresolved, held)
         started = move.steps if isinstance(move, Start) else ()
         return {
             "goal": goal,
             "heard": letter.number if letter else state.get("heard") or 0,
-            "plan": _running(plan, started),
+            "plan": _running(self._as_allowed(plan, started, view, words), started),
             "ledger": ledger.add(steps=len(started)),
             "move": move,
             "phase": LEADS_TO[move.move],
             "failures": move.failures if isinstance(move, Broken) else (),
             "trace": self._records(plan, move, ledger.run),
         }
+
+    def _as_allowed(self, plan: Plan, started: tuple[StepId, ...], view: View, words: Words) -> Plan:
+        """The plan in which the steps that start make the calls that a person has allowed."""
+        if not words:
+            return plan
+        starting = (plan.step(each) for each in started)
+        return plan.with_steps(*(as_allowed(each, view, self._consent, words) for each in starting))
 
     def _records(self, plan: Plan, move: Move, run: int) -> list[TraceRecord]:
         if not isinstance(move, Start):

@@ -1,110 +1,115 @@
 """Escalator: one interrupt, with the ladder's history and the choices; nothing before it has an effect."""
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphInterrupt
 from langgraph.types import interrupt
 
-from agent.core.answer import (
-    fitting_answers,
-    forgiven,
-    may_repeat,
-    question_about,
-    skipped,
-    still_open,
-    tried_again,
-)
-from agent.core.contract import ToolContract
-from agent.core.control import Answer, Choice, Question, Questions, Recovery
-from agent.core.invalidation import follow, settle
+from agent.core.answer import fitting_answers
+from agent.core.consent import Consent, Held, held_calls, shown
+from agent.core.control import Answer, Question, Questions, Recovery
+from agent.core.grant import granted
 from agent.core.limits import Limits
 from agent.core.move import Finish
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
-from agent.core.plan import Plan, StepStatus
+from agent.core.plan import Plan
+from agent.core.question import Asking, Schemas, question_about, question_before, still_open
 from agent.core.record import Answered, Escalated
 from agent.core.value import JsonValue
-from agent.core.verification import products_of
-from agent.core.world import Verification, commit
 from agent.nodes.bodies import Bodies
-from agent.nodes.scope import scope_of
+from agent.nodes.replies import Asked, Replies
+from agent.nodes.scope import scope_of, thread_of
 from agent.nodes.state import RunState, RunUpdate, take_goal
-from agent.ports import Clock
-
-PERSON = "person"
+from agent.ports import Clock, Inbox, Letter
 
 
 class Escalator:
-    """Asks a person about everything that could not be recovered, all at once."""
+    """Asks a person about everything that could not be recovered or waits for their word, all at once."""
 
     def __init__(
-        self, asks: bool, contracts: dict[str, ToolContract], limits: Limits, bodies: Bodies, clock: Clock
+        self,
+        asks: bool,
+        readers: bool,
+        consent: Consent,
+        limits: Limits,
+        schemas: Schemas,
+        bodies: Bodies,
+        inbox: Inbox,
+        clock: Clock,
     ) -> None:
-        """Args: whether a person may be asked at all; contracts; how often; artifact bodies; the time."""
+        """Ask under these conditions.
+
+        Args:
+            asks: whether a person may be asked at all.
+            readers: whether a model is there to read a hint.
+            consent: which calls wait for a word.
+            limits: how often a person may be asked, and what they may raise.
+            schemas: arguments of the tools, for whoever edits a call.
+            bodies: artifact bodies, to show the arguments as they would be sent.
+            inbox: goals that were changed while the question was open.
+            clock: the time.
+        """
         self._asks = asks
-        self._contracts = contracts
+        self._readers = readers
+        self._consent = consent
         self._limits = limits
+        self._schemas = dict(schemas)
         self._bodies = bodies
+        self._inbox = inbox
         self._clock = clock
+        self._replies = Replies(consent.contracts, bodies)
 
     async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Ask, or hand over when nobody can be asked."""
-        unresolved = still_open(state["unresolved"], state["plan"])
-        asked = (question_about(each, state["plan"], state["ledger"]) for each in unresolved)
-        questions = {each.id: each for each in asked}
-        durable = config.get("configurable", {}).get("__pregel_checkpointer") is not None
-        if not self._asks or not durable or state["ledger"].escalate > self._limits.escalate:
+        asked, questions = await self._open(state)
+        if not questions:
+            return {"phase": Phase.DISPATCHER}  # an edit of the state has settled it meanwhile
+        if not self._may_ask(state, config):
             return self._handed_over(state, questions)
-        answers = _ask(questions, state["plan"])
+        said = await self._said(questions, state, config)
         scope_of(config).elapsed()  # the time a person took is not the run's
-        by_id = dict(zip(questions, unresolved, strict=True))
-        return await self._apply(state, questions, by_id, answers)
+        if isinstance(said, Letter):
+            goal = take_goal(state["goal"], said.goal)
+            return {"goal": goal, "heard": said.number, "phase": Phase.DISPATCHER}
+        update = await self._replies.carry_out(state, asked, said)
+        return {**update, "trace": [*self._asked(state, questions), *self._answered(state, said)]}
 
-    async def _apply(
-        self, state: RunState, questions: dict[str, Question], by_id: dict[str, Recovery], answers: dict[str, Answer]
-    ) -> RunUpdate:
-        update: RunUpdate = {
-            "goal": state["goal"],
-            "world": state["world"],
-            "plan": state["plan"],
-            "ledger": state["ledger"],
-            "phase": Phase.DISPATCHER,
-            "trace": [*self._asked(state, questions), *self._answered(state, answers)],
-        }
-        for id_, answer in answers.items():
-            await self._take(by_id[id_], answer, update)
-        update["unresolved"] = tuple(each for id_, each in by_id.items() if id_ not in answers)
-        return update
+    async def _open(self, state: RunState) -> tuple[Asked, dict[str, Question]]:
+        """Everything there is to ask, with what it is about, by id."""
+        plan, world = state["plan"], state["world"]
+        asking = Asking(
+            plan=plan,
+            ledger=state["ledger"],
+            limits=self._granted(state),
+            schemas=self._schemas,
+            readers=self._readers,
+            answered=_answered_before(state),
+        )
+        view = await self._bodies.view(world, shown(plan, world, self._consent))
+        held = held_calls(plan, world, view, self._consent, state.get("allowed") or {})
+        unresolved = still_open(state["unresolved"], plan)
+        about: list[tuple[Question, Recovery | Held]] = [(question_about(each, asking), each) for each in unresolved]
+        about += [(question_before(each, asking), each) for each in held]
+        return {each.id: one for each, one in about}, {each.id: each for each, _ in about}
 
-    async def _take(self, recovery: Recovery, answer: Answer, update: RunUpdate) -> None:
-        step = recovery.classified.failure.step
-        match answer.choice:
-            case Choice.RETRY:
-                update["ledger"] = forgiven(update["ledger"], recovery)
-                update["plan"] = tried_again(update["plan"], step, may_repeat(recovery, self._contracts))
-            case Choice.SKIP:
-                assert step is not None
-                update["plan"] = skipped(update["plan"], step, answer.reason)
-            case Choice.ANSWER:
-                await self._provided(recovery, answer.value, update)
-            case Choice.GOAL:
-                update["goal"] = take_goal(update["goal"], answer.goal)
-            case Choice.ABORT:
-                update["move"] = Finish(
-                    status=OutcomeStatus.CANCELLED, reason=answer.reason or "a person ended the run"
-                )
-                update["phase"] = Phase.FINISHER
+    def _may_ask(self, state: RunState, config: RunnableConfig) -> bool:
+        durable = config.get("configurable", {}).get("__pregel_checkpointer") is not None
+        return self._asks and durable and state["ledger"].escalate <= self._granted(state).escalate
 
-    async def _provided(self, recovery: Recovery, value: JsonValue, update: RunUpdate) -> None:
-        """A person supplies the artifact itself; it is marked as theirs."""
-        assert recovery.classified.failure.step is not None
-        step = update["plan"].step(recovery.classified.failure.step)
-        products = products_of(step, value)
-        assert products is not None, "an answer that does not fit was taken"
-        inputs = update["world"].digests(step.reads())
-        for name, body in products.items():
-            made = await self._bodies.artifact(name, body, step.id, Verification(by=(PERSON,)), inputs)
-            update["world"] = commit(update["world"], made)
-        update["world"] = settle(update["world"])
-        update["plan"] = follow(update["world"], update["plan"].with_steps(step.as_(StepStatus.DONE)))
+    def _granted(self, state: RunState) -> Limits:
+        return granted(self._limits, state.get("granted") or {})
+
+    async def _said(
+        self, questions: dict[str, Question], state: RunState, config: RunnableConfig
+    ) -> dict[str, Answer] | Letter:
+        """What a person answered, or the goal they have changed instead of answering."""
+        try:
+            return _ask(questions, state["plan"], _answered_before(state))
+        except GraphInterrupt:
+            letter = await self._inbox.newer(thread_of(config), state.get("heard") or 0)
+            if letter is None:
+                raise
+            return letter
 
     def _handed_over(self, state: RunState, questions: dict[str, Question]) -> RunUpdate:
         reason = "; ".join(each.summary for each in questions.values())
@@ -126,7 +131,11 @@ class Escalator:
         ]
 
 
-def _ask(questions: dict[str, Question], plan: Plan) -> dict[str, Answer]:
+def _answered_before(state: RunState) -> frozenset[str]:
+    return frozenset(each.id for each in state["trace"] if isinstance(each, Answered))
+
+
+def _ask(questions: dict[str, Question], plan: Plan, answered: frozenset[str]) -> dict[str, Answer]:
     """Ask until an answer fits. One that does not is refused with its reason, and nothing else happens.
 
     An exception would not do: the bad answer would be given again at every resume.
@@ -135,6 +144,6 @@ def _ask(questions: dict[str, Question], plan: Plan) -> dict[str, Answer]:
     while True:
         given: JsonValue = interrupt(payload.model_dump(mode="json"))
         try:
-            return fitting_answers(given, questions, plan)
+            return fitting_answers(given, questions, plan, answered)
         except ValueError as error:
             payload = Questions(questions=questions, refused=str(error))

@@ -17,7 +17,8 @@ from agent.core.change import PlanChange, WorldChange, changed_plan, changed_wor
 from agent.core.control import Recovery
 from agent.core.failure import Failure
 from agent.core.goal import Goal, revised
-from agent.core.limits import Ledger
+from agent.core.grant import granted
+from agent.core.limits import Ledger, Limits
 from agent.core.move import Move, PlanOrder
 from agent.core.outcome import Outcome
 from agent.core.phase import Phase
@@ -51,6 +52,18 @@ def take_plan(old: Plan, writes: Sequence[object]) -> Plan:
 def take_ledger(old: Ledger, new: object) -> Ledger:
     """What is spent; editing it is how a person grants more."""
     return Ledger.model_validate(new) if new is not None else old
+
+
+def take_grants(old: dict[str, float], new: object) -> dict[str, float]:
+    """Limits that a person raises, on top of those they have raised; what is no limit is refused."""
+    grants = {**old, **_GRANTS.validate_python(new or {})}
+    granted(Limits(), grants)
+    return grants
+
+
+def take_words(old: dict[str, dict[str, JsonValue]], new: object) -> dict[str, dict[str, JsonValue]]:
+    """A person's word for a call; it is never taken back."""
+    return {**old, **_WORDS.validate_python(new or {})}
 
 
 def append_records(old: Sequence[TraceRecord], new: Sequence[Any]) -> list[TraceRecord]:
@@ -100,6 +113,10 @@ class RunState(TypedDict):
     """Failures with no rung left; a person is asked when nothing else can be done."""
     ledger: Annotated[Ledger, take_ledger]
     """What is spent; survives a resume."""
+    granted: Annotated[dict[str, float], take_grants]
+    """Limits that a person has raised on this thread, by name; editing it is how to raise another."""
+    allowed: Annotated[dict[str, dict[str, JsonValue]], take_words]
+    """Calls that a person has allowed, by identity, each with the arguments they changed."""
     outcome: Outcome | None
     """How the run ended; None while it goes on."""
     trace: Annotated[list[TraceRecord], DeltaChannel(append_records, snapshot_frequency=SNAPSHOTS)]
@@ -131,6 +148,8 @@ class RunUpdate(TypedDict, total=False):
     recoveries: tuple[Recovery, ...]
     unresolved: tuple[Recovery, ...]
     ledger: Ledger
+    granted: dict[str, float]
+    allowed: dict[str, dict[str, JsonValue]]
     outcome: Outcome | None
     trace: Sequence[TraceRecord]
     messages: Sequence[AnyMessage]
@@ -176,5 +195,7 @@ def _plan_after(old: Plan, write: object) -> Plan:
             return old
 
 
+_GRANTS: TypeAdapter[dict[str, float]] = TypeAdapter(dict[str, float])
+_WORDS: TypeAdapter[dict[str, dict[str, JsonValue]]] = TypeAdapter(dict[str, dict[str, JsonValue]])
 _WORLD_WRITE: TypeAdapter[WorldChange | World | None] = TypeAdapter(WorldChange | World | None)
 _PLAN_WRITE: TypeAdapter[PlanChange | Plan | None] = TypeAdapter(PlanChange | Plan | None)

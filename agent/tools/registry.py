@@ -72,6 +72,10 @@ class Registry:
         """JSON schema of a tool's arguments, injected ones left out."""
         return json_schema(self.tool(name))
 
+    def schemas(self) -> dict[str, dict[str, JsonValue]]:
+        """The same of all tools."""
+        return {name: self.schema(name) for name in self.names()}
+
     def names(self) -> tuple[str, ...]:
         """Names of all tools, sorted."""
         return tuple(sorted(self._tools))

@@ -30,7 +30,7 @@ def test_resuming_without_an_answer_asks_again_and_runs_nothing(waiting, folder,
     found = document("resume", "7", code=4)
     assert found["outcome"] is None
     (question,) = found["questions"]
-    assert question["choices"] == ["retry", "answer", "skip", "goal", "abort"]
+    assert question["choices"] == ["retry", "answer", "edit", "raise", "skip", "goal", "abort"]
     assert calls(folder) == ["charge_card"]
 
 
@@ -59,7 +59,7 @@ def test_a_run_can_be_ended_with_its_partial_results(waiting, cli, document):
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        ("perhaps", "'retry', 'answer', 'skip', 'goal' or 'abort'"),
+        ("perhaps", "'raise', 'skip', 'goal' or 'abort'"),
         ('{"choice": "answer"}', "needs a value"),
         ('{"choice": "goal"}', "needs a goal"),
         ('{"choice": "retry", "mood": "good"}', "Extra inputs"),

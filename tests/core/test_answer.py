@@ -10,16 +10,14 @@ from agent.core.answer import (
     forgiven,
     may_repeat,
     parse_answers,
-    question_about,
-    question_id,
     skipped,
-    still_open,
     tried_again,
 )
 from agent.core.control import Answer, Choice, Question, Recovery
 from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
 from agent.core.plan import StepId
+from agent.core.question import Asking, question_about, question_id, still_open
 from tests.builders import WRITE, classified, contracts, plan, promise, statuses, step
 
 
@@ -33,17 +31,19 @@ def test_a_question_tells_the_ladders_history() -> None:
     stuck = recovery(
         "x", ("retry", "budget used"), ("patch", "nothing left"), ("rewrite", "nothing left"), message="no"
     )
-    asked = question_about(stuck, plan(step("x")), Ledger(retry={"x": 3, "y": 1}, replan=1))
+    asked = question_about(
+        stuck, Asking(plan=plan(step("x")), ledger=Ledger(retry={"x": 3, "y": 1}, replan=1), readers=True)
+    )
     assert asked.tried == ("retry x3", "replan x1", "retry: budget used", "patch, rewrite: nothing left")
     assert asked.error == "no"
     assert "make x" in asked.question
-    assert asked.choices == tuple(Choice)
+    assert set(asked.choices) == set(Choice) - {Choice.APPROVE}
 
 
 def test_a_question_about_no_step_cannot_be_answered_by_skipping_it() -> None:
-    asked = question_about(recovery("x", step=None), plan(step("x")), Ledger())
+    asked = question_about(recovery("x", step=None), Asking(plan=plan(step("x"))))
     assert asked.step is None
-    assert asked.choices == (Choice.RETRY, Choice.GOAL, Choice.ABORT)
+    assert asked.choices == (Choice.RETRY, Choice.RAISE, Choice.GOAL, Choice.ABORT)
 
 
 def test_the_same_failure_asks_under_the_same_id() -> None:

@@ -34,7 +34,7 @@ def test_a_question_says_what_failed_what_was_tried_and_what_can_be_answered() -
     assert asked["error"] == "strange"
     assert "make_x" not in asked["question"]
     assert "could do it twice" in asked["tried"][0]
-    assert asked["choices"] == ["retry", "answer", "skip", "goal", "abort"]
+    assert asked["choices"] == ["retry", "answer", "edit", "raise", "skip", "goal", "abort"]
     assert calls["make_x"] == 1
 
 

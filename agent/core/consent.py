@@ -1,0 +1,125 @@
+"""Before which calls is a person asked, and which have been allowed? A policy by effect class; words by identity.
+
+Whoever allows a call allows these arguments, whatever step or plan makes it: once is enough, and other arguments
+are another call.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+from pydantic import Field
+
+from agent.core.contract import Contracts, EffectClass, ToolContract
+from agent.core.plan import Call, Plan, Step, StepId, ready
+from agent.core.reference import UnresolvedReference, resolve
+from agent.core.repair import call_digest
+from agent.core.value import ArtifactName, JsonValue, Value
+from agent.core.world import World
+
+View = Mapping[ArtifactName, JsonValue]
+
+Words = Mapping[str, dict[str, JsonValue]]
+"""Identity of an allowed call -> the arguments that a person changed; none changed: allowed as it was."""
+
+
+class Approve(StrEnum):
+    """Which calls wait for a person's word."""
+
+    NEVER = "never"
+    NON_IDEMPOTENT = "non_idempotent"
+    MUTATING = "mutating"
+
+
+class Consent(Value):
+    """Which calls need a person's word before they start."""
+
+    approve: Approve = Approve.NEVER
+    tools: frozenset[str] = frozenset()
+    """Tools that need it whatever the policy says."""
+    contracts: dict[str, ToolContract] = Field(default_factory=dict)
+
+    def needed(self, tool: str) -> bool:
+        """Whether calls of the tool wait for a person."""
+        return tool in self.tools or _covered(self.approve, self.contracts, tool)
+
+
+class Held(Value):
+    """A call that may start as soon as a person has said so."""
+
+    step: StepId
+    call: Call
+    """References resolved: exactly what would be run."""
+
+    @property
+    def identity(self) -> str:
+        """What a person's word is kept under."""
+        return call_digest(self.call.tool, self.call.args)
+
+
+def held_calls(plan: Plan, world: World, view: View, consent: Consent, words: Words) -> tuple[Held, ...]:
+    """Calls of ready steps that wait for a person; of an inner loop those it wanted to make."""
+    found = (
+        Held(step=step.id, call=call)
+        for step in ready(plan, world)
+        for call in (_direct(step, view) if step.call else step.asks)
+        if consent.needed(call.tool)
+    )
+    return tuple({(each.step, each.identity): each for each in found if each.identity not in words}.values())
+
+
+def shown(plan: Plan, world: World, consent: Consent) -> frozenset[ArtifactName]:
+    """Artifacts whose bodies `held_calls` has to see."""
+    calling = (each for each in ready(plan, world) if each.call and consent.needed(each.call.tool))
+    return frozenset(name for each in calling for name in each.reads())
+
+
+def as_allowed(step: Step, view: View, consent: Consent, words: Words) -> Step:
+    """The step with the arguments that a person has put in place of the planned ones."""
+    if step.call is None or not consent.needed(step.call.tool):
+        return step
+    changes = [words.get(call_digest(each.tool, each.args), {}) for each in _direct(step, view)]
+    return with_args(step, changes[0]) if changes and changes[0] else step
+
+
+def with_args(step: Step, changed: Mapping[str, JsonValue]) -> Step:
+    """The step with some arguments of its call changed."""
+    assert step.call is not None
+    call = step.call.model_copy(update={"args": {**step.call.args, **changed}})
+    return step.model_copy(update={"call": call})
+
+
+def given_word(held: Held, changed: Mapping[str, JsonValue], view: View) -> dict[str, dict[str, JsonValue]]:
+    """What a person's word is kept as: the call as it was asked about, and as they want it."""
+    word = {held.identity: dict(changed)}
+    try:
+        wanted = {**held.call.args, **{name: resolve(each, view) for name, each in changed.items()}}
+    except UnresolvedReference:
+        return word  # the call fails by itself, and says why
+    return {call_digest(held.call.tool, wanted): {}, **word}
+
+
+def allowed_as_it_is(step: Step, view: View) -> dict[str, dict[str, JsonValue]]:
+    """A person's word for the step's call, which they wrote themselves."""
+    return {call_digest(each.tool, each.args): {} for each in _direct(step, view)}
+
+
+def unknown_tools(tools: Iterable[str], contracts: Contracts) -> tuple[str, ...]:
+    """Names in a policy that are no tools: a misspelt one would guard nothing."""
+    return tuple(sorted(set(tools) - set(contracts)))
+
+
+def _covered(approve: Approve, contracts: Contracts, tool: str) -> bool:
+    contract = contracts.get(tool)
+    if approve is Approve.NEVER or (contract and contract.effect is EffectClass.READ_ONLY):
+        return False
+    return approve is Approve.MUTATING or contract is None or not contract.idempotent
+
+
+def _direct(step: Step, view: View) -> tuple[Call, ...]:
+    """The step's call as it would be run; none while a reference cannot be resolved, which fails by itself."""
+    assert step.call is not None
+    try:
+        args = {name: resolve(each, view) for name, each in step.call.args.items()}
+    except UnresolvedReference:
+        return ()
+    return (Call(tool=step.call.tool, args=args),)
