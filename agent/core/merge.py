@@ -51,10 +51,16 @@ def replan(
 
 
 def rewrite(plan: Plan, region: frozenset[StepId], draft: Iterable[Step], world: World) -> tuple[Plan, PlanDelta]:
-    """Replace a region of the plan by a draft of the same products; everything outside is untouched."""
+    """Replace a region of the plan by a draft of the same products; everything outside is untouched.
+
+    A planner that is told of a doubted source draws what was made from it as well. Outside the region that is
+    in the plan already, and comes back by itself once the source has been looked at.
+    """
     revision = plan.revision + 1
     inside = tuple(each for each in plan.live() if each.id in region)
-    placed = {each.id: each for each in _placed(draft, inside, revision, world)}
+    outside = {name for each in plan.live() if each.id not in region for name in each.produces}
+    fresh = [each for each in draft if not (each.produces and set(each.produces) <= outside)]
+    placed = {each.id: each for each in _placed(fresh, inside, revision, world)}
     steps = []
     for step in plan.steps:
         new = placed.pop(step.id, None)

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 from agent.core.chaining import Maker, as_step, fill, needed_names
 from agent.core.contract import Contracts, EffectClass, ToolContract
-from agent.core.failure import Classified, Effect, Scope, Trigger
+from agent.core.failure import Classified, Effect, Failure, Scope, Trigger
 from agent.core.ladder import Options
 from agent.core.limits import Ledger
 from agent.core.plan import Plan, Step, StepId, downstream, upstream
+from agent.core.reference import UnresolvedReference, referenced
 from agent.core.value import ArtifactName, JsonValue, Value, digest
 
 
@@ -147,7 +148,7 @@ def _observers(classified: Classified, plan: Plan, depth: int) -> frozenset[Step
     made an artifact that was seen to have changed does so too, whatever it is: it reconciles before it acts.
     """
     failure = classified.failure
-    doubted = classified.falsified or failure.reads
+    doubted = classified.falsified or _unresolved(failure) or failure.reads
     makers = {each.id for name in doubted if (each := plan.producer(name))}
     if failure.step and failure.error.kind == "verdict" and failure.trigger is Trigger.TASK_FAILURE:
         makers.add(failure.step)
@@ -155,6 +156,12 @@ def _observers(classified: Classified, plan: Plan, depth: int) -> frozenset[Step
         return frozenset(makers)
     reach = makers if depth == 0 else makers | upstream(plan.live(), makers)
     return frozenset(each.id for each in plan.live() if each.id in reach and each.effect is EffectClass.READ_ONLY)
+
+
+def _unresolved(failure: Failure) -> tuple[ArtifactName, ...]:
+    """The artifact that a reference could not be found in, when that is the error: the others are not in doubt."""
+    unresolved = failure.error.type == UnresolvedReference.__name__
+    return tuple(sorted(referenced(failure.error.message) & set(failure.reads))) if unresolved else ()
 
 
 def _another_way(step: Step, contracts: Contracts, ledger: Ledger) -> Step:

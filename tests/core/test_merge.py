@@ -109,6 +109,15 @@ def test_a_rewrite_replaces_its_region_and_touches_nothing_else() -> None:
     assert new.step(StepId("C")).reason == "rewritten"
 
 
+def test_a_rewrite_does_not_draw_twice_what_is_in_the_plan_outside_its_region() -> None:
+    old = plan(step("a", status="done"), step("b", "a", status="invalid"), step("c", "b", status="failed"))
+    draft = renumbered(*old.steps)  # of a planner that saw neither a nor b, which is made from it
+    new, change = rewrite(old, frozenset({StepId("A"), StepId("C")}), draft, world())
+    assert [each.id for each in new.live()] == ["A", "B", "C"]
+    assert statuses(new) == {"a": "pending", "b": "invalid", "c": "pending"}
+    assert (change.reopened, change.kept, change.added) == (("A", "C"), ("B",), ())
+
+
 def test_every_step_is_in_exactly_one_list_of_the_delta() -> None:
     old = plan(step("a", status="done"), step("b", status="failed"), step("c"), step("gone", status="superseded"))
     new = plan(

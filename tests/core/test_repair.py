@@ -178,6 +178,12 @@ def test_the_second_time_the_sources_are_looked_at_as_well() -> None:
     assert region(surprise, seed(), depth=1).observers == {"CONFIG", "SETTINGS"}
 
 
+def test_a_reference_that_leads_nowhere_puts_only_its_own_artifact_in_doubt() -> None:
+    said = "{{settings.database}} asks for 'database', which 'settings' does not have"
+    lost = classified("call", "db", type="UnresolvedReference", message=said, reads=("schema", "settings"))
+    assert region(lost, seed()).observers == {"SETTINGS"}
+
+
 def test_what_writes_does_not_look_again() -> None:
     surprise = classified("precondition", "report", falsified=("db",))
     assert region(surprise, seed()).observers == frozenset()

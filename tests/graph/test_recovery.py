@@ -156,6 +156,16 @@ def test_siblings_of_a_failed_step_keep_what_they_made(broken: int) -> None:
     assert calls == {f"make_p{each}": 1 for each in range(4)}
 
 
+def test_what_is_handed_over_takes_no_finished_work_down_with_it() -> None:
+    calls = Calls()
+    refused = always(PermissionError("permission denied"))
+    tools = [calls.tool("a"), calls.tool("b", "a"), calls.tool("x", "b", refused), calls.tool("y", "a")]
+    end = run(build_graph(tools, settings=calm(escalation="finish")), goal("x y"))
+    assert end["outcome"].status == "handed_over"
+    assert {each.name for each in end["outcome"].artifacts.values() if each.valid} == {"a", "b", "y"}
+    assert statuses(end["plan"]) == {"a": "done", "b": "done", "x": "failed", "y": "done"}
+
+
 class Oops(Exception):
     """Nobody knows this one."""
 
