@@ -3,6 +3,7 @@
 Every call is compared with those before it. One that repeats itself is told so; one that goes on ends the step.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage
@@ -11,6 +12,7 @@ from agent.boundary import shortened
 from agent.core.arguments import misfits
 from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts
+from agent.core.plan import Call
 from agent.core.reference import referenced, resolve
 from agent.core.repetition import FAIL_AT, NUDGE_AT, Asked, Heard, asked, heard, looped, nudge, recalled, repetitions
 from agent.core.value import JsonValue, canonical
@@ -19,10 +21,15 @@ from agent.models.prompts import fenced
 from agent.models.turns import Action, answered
 from agent.ports import Task
 from agent.tools.registry import Registry
-from agent.tools.runner import ToolCall
+from agent.tools.runner import HeldCall, ToolCall
 
 _SHOWN = 4000
 """Characters of one input or tool result that the model sees; a tool gets an input whole, by reference."""
+
+
+def nothing_held(_tool: str, _args: dict[str, JsonValue]) -> bool:
+    """No call needs a person's word."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,8 @@ class Work:
 
     task: Task
     call: ToolCall
+    held: HeldCall = nothing_held
+    """Whether a call needs a person's word first."""
 
 
 @dataclass
@@ -68,6 +77,12 @@ class Answers:
         talk.messages.append(answered(action, text))
         return ""
 
+    def held(self, actions: Iterable[Action], work: Work) -> tuple[Call, ...]:
+        """The calls of one turn that need a person's word; all of them, so that they are asked about together."""
+        calls = (each for each in actions if not each.fault and not self._refused(each, work.task))
+        sent = (Call(tool=each.tool, args=_sent(each, work)) for each in calls)
+        return tuple(each for each in sent if work.held(each.tool, each.args))
+
     def tools(self, task: Task) -> tuple[str, ...]:
         """The step's tools that there are."""
         return tuple(name for name in task.step.tools if name in self._registry.names())
@@ -104,11 +119,15 @@ def shown(value: JsonValue) -> str:
 
 
 async def _called(action: Action, work: Work) -> JsonValue | ErrorFacts:
+    return await work.call(action.tool, _sent(action, work))
+
+
+def _sent(action: Action, work: Work) -> dict[str, JsonValue]:
     inputs = work.task.inputs
     # a name that is no input is text that only looks like a reference, such as a template
     args = resolve(action.args, inputs) if referenced(action.args) <= inputs.keys() else action.args
     assert isinstance(args, dict)
-    return await work.call(action.tool, args)
+    return args
 
 
 def _told(returned: JsonValue | ErrorFacts, tool: str) -> str:

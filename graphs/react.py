@@ -18,13 +18,13 @@ from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
 from agent.core.repetition import Heard
 from agent.models.asking import ask, cut_short, total
-from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function
+from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function, waiting
 from agent.models.prompts import Prompt, fenced
 from agent.models.turns import actions, normalised, taken_ids
 from agent.ports import Result, Task, Usage
 from agent.tools.registry import Registry
-from agent.tools.runner import ToolCall
-from graphs.answering import Answers, Talk, Work, shown
+from agent.tools.runner import HeldCall, ToolCall
+from graphs.answering import Answers, Talk, Work, nothing_held, shown
 
 
 class Loop(TypedDict):
@@ -50,13 +50,13 @@ class ReactLoop:
         self._answers = Answers(registry)
         self.graph = self._compiled()
 
-    async def run(self, task: Task, call: ToolCall) -> Result:
+    async def run(self, task: Task, call: ToolCall, held: HeldCall = nothing_held) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
         start = Loop(
             messages=self._opening(task), turns=0, tool_calls=0, heard=[], nudges=[], usage=Usage(), result=None
         )
         above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5}  # our own limit ends it with a reason
-        final = await self.graph.ainvoke(start, above, context=Work(task, call))
+        final = await self.graph.ainvoke(start, above, context=Work(task, call, held))
         result: Result = final["result"]
         counted = {"tool_calls": final["tool_calls"], "usage": final["usage"], "nudges": tuple(final["nudges"])}
         return result.model_copy(update={"how": "turns", **counted})
@@ -93,6 +93,9 @@ class ReactLoop:
         outcome = ended(calls, work.task.step, messages)
         if outcome is not None:
             return {"result": outcome}
+        asks = self._answers.held(calls, work)
+        if asks:
+            return {"result": waiting(asks)}
         talk = Talk(messages, list(state["heard"]), list(state["nudges"]), state["tool_calls"])
         for each in calls:
             stuck = await self._answers.give(each, work, talk)
@@ -105,7 +108,7 @@ class ReactLoop:
         inputs = [f"{name}:\n{fenced(shown(value), name)}" for name, value in sorted(task.inputs.items())]
         return self._prompt.messages(
             intent=step.intent,
-            instruction=step.instruction,
+            instruction=step.instruction + (f"\n\nA person says: {step.hint}" if step.hint else ""),
             products=", ".join(step.produces),
             inputs="\n".join(inputs) or "none",
         )

@@ -4,7 +4,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from agent.boundary import masked
 from agent.core.failure import ErrorFacts
-from agent.core.plan import Step
+from agent.core.plan import Call, Step
 from agent.core.value import JsonValue
 from agent.models.reading import raw_text
 from agent.models.turns import Action
@@ -53,6 +53,12 @@ def failed(type_: str, message: str, messages: list[BaseMessage], kind: str = "v
     tail = evidence if len(evidence) <= _TAIL else f"...{evidence[-_TAIL:]}"
     text = f"{message}\nThe last turns were:\n{tail}" if tail else message
     return Result(error=ErrorFacts(kind=kind, type=type_, message=masked(text)))
+
+
+def waiting(asks: tuple[Call, ...]) -> Result:
+    """An attempt that ends before calls that a person has to allow; it has not failed."""
+    tools = ", ".join(each.tool for each in asks)
+    return Result(error=ErrorFacts(kind="held", message=f"waits for a person's word before {tools}"), asks=asks)
 
 
 def _said(message: BaseMessage) -> str:

@@ -44,7 +44,7 @@ class ModelPatcher:
         error = view.error
         status = f" {error.status}" if error.status else ""
         return self._prompt.messages(
-            intent=view.intent,
+            intent=view.intent + (f" (a person says: {view.hint})" if view.hint else ""),
             tool=view.tool,
             schema=shortened(canonical(view.tool_schema), _SHOWN),
             planned=shortened(canonical(view.template), _SHOWN),

@@ -71,7 +71,7 @@ class Dispatcher:
 def _running(plan: Plan, started: tuple[str, ...]) -> Plan:
     return plan.with_steps(
         *(
-            each.as_(StepStatus.RUNNING).model_copy(update={"attempts": each.attempts + 1})
+            each.as_(StepStatus.RUNNING).model_copy(update={"attempts": each.attempts + 1, "asks": ()})
             for each in plan.steps
             if each.id in started
         )

@@ -10,9 +10,11 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from agent.core.classification import classify
+from agent.core.consent import Consent
 from agent.core.contract import EffectClass
 from agent.core.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
 from agent.core.failure import Effect, ErrorFacts, Failure, Trigger
+from agent.core.repair import call_digest
 from agent.core.value import JsonValue, digest
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
@@ -20,21 +22,44 @@ from agent.tools.checking import checked, judged, standing, tool_of
 from agent.tools.registry import Registry
 
 ToolCall = Callable[[str, dict[str, JsonValue]], Awaitable[JsonValue | ErrorFacts]]
+HeldCall = Callable[[str, dict[str, JsonValue]], bool]
 
 
 class ReactLoop(Protocol):
     """The inner loop: a model works on one step with the step's tools only."""
 
-    async def run(self, task: Task, call: ToolCall) -> Result:
-        """Work on the step; tools are called through `call`, which journals what mutates."""
+    async def run(self, task: Task, call: ToolCall, held: HeldCall) -> Result:
+        """Work on the step.
+
+        Args:
+            task: the step and what it reads.
+            call: how tools are called; it journals what mutates.
+            held: whether a call needs a person's word first; the attempt then ends before it, and says so.
+        """
         ...
 
 
 class ToolRunner:
     """Carries out attempts: direct calls itself, instructions through the inner loop."""
 
-    def __init__(self, registry: Registry, caller: Caller, journal: EffectJournal, react: ReactLoop | None) -> None:
-        """Args: tools; how to call them; where effects are journalled; the inner loop, if a model is there."""
+    def __init__(
+        self,
+        registry: Registry,
+        caller: Caller,
+        journal: EffectJournal,
+        react: ReactLoop | None,
+        consent: Consent = Consent(),  # noqa: B008 - frozen
+    ) -> None:
+        """Work with these.
+
+        Args:
+            registry: the tools.
+            caller: how to call them.
+            journal: where effects are written down.
+            react: the inner loop, if a model is there.
+            consent: which calls of the inner loop wait for a person; direct calls were asked about before.
+        """
+        self._consent = consent
         self._registry = registry
         self._caller = caller
         self._journal = journal
@@ -54,12 +79,16 @@ class ToolRunner:
             return _failed(ErrorFacts(kind="need", message="the step is an instruction, and no model is configured"))
 
         async def call(tool: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+            args = {**args, **task.allowed.get(call_digest(tool, args), {})}
             contract = self._registry.contracts.get(tool)
             if contract is None or contract.effect is EffectClass.READ_ONLY:
                 return await self._caller.call(tool, args)
             return await self._once(task, tool, args, contract.idempotent)
 
-        result = await self._react.run(task, call)
+        def held(tool: str, args: dict[str, JsonValue]) -> bool:
+            return self._consent.needed(tool) and call_digest(tool, args) not in task.allowed
+
+        result = await self._react.run(task, call, held)
         return result if result.error else judged(task, result.value, result.value, result, ("result",))
 
     async def _once(
