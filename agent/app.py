@@ -101,9 +101,10 @@ def assemble(
     bodies, inbox = Bodies(artifacts, settings.inline_bytes), GoalInbox(database)
     caller = Caller(registry, settings.step_timeout, settings.limits.parallel)
     react, patcher, scope_model = _model_ports(model, registry, settings) if model is not None else (None, None, None)
-    runner = ToolRunner(registry, caller, SqliteJournal(database), react)
+    consent = _consent(registry, settings)
+    runner = ToolRunner(registry, caller, SqliteJournal(database), react, consent)
     asks, readers = settings.escalation == "ask", model is not None or planner is not None
-    planner, consent = planner or choose_planner(registry, model), _consent(registry, settings)
+    planner = planner or choose_planner(registry, model, settings.limits.depth)
     contracts, limits = registry.contracts, settings.limits
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(clock),

@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
+from langgraph.types import Command, StateSnapshot
 
 from agent.core.goal import Goal
 from agent.core.phase import LEGAL, START, Phase
@@ -40,7 +41,13 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
     """Seconds that a write in flight may take to finish when a call is cancelled."""
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """Run synchronously; `invoke` comes through here as well."""
+        """Run synchronously; `invoke` comes through here as well.
+
+        Raises:
+            ValueError: an answer was given although nothing is asked, or nothing any more.
+        """
+        if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
+            _refuse_unasked(self.get_state(config))
         scope, portal = RunScope(), Portal()
         try:
             yield from super().stream(input, _scoped(config, scope, portal), **self._durable(config, kwargs))
@@ -50,12 +57,26 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Run asynchronously; `ainvoke` comes through here as well."""
+        if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
+            _refuse_unasked(await self.aget_state(config))
         scope = RunScope()
         try:
             async for part in super().astream(input, _scoped(config, scope, None), **self._durable(config, kwargs)):
                 yield part
         finally:
             await scope.close(self.grace)
+
+    def update_state(
+        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
+    ) -> RunnableConfig:
+        """Edit the state. Another goal, or other facts, count as stated: `invoke(None)` goes on from there."""
+        return super().update_state(config, values, as_node or _entry(values), task_id)
+
+    async def aupdate_state(
+        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
+    ) -> RunnableConfig:
+        """The same, asynchronously."""
+        return await super().aupdate_state(config, values, as_node or _entry(values), task_id)
 
     def _durable(self, config: RunnableConfig | None, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Finished work is in the checkpoint before anything else happens, unless the caller decides otherwise."""
@@ -92,6 +113,22 @@ def _loop(attributes: Mapping[str, Any]) -> LoopGraph:
     loop = LoopGraph(**given)
     loop.__dict__.update(kept)
     return loop
+
+
+def _entry(values: Any) -> str | None:
+    """Where an edit comes in: what a caller may state comes in where callers state it, whatever the run was doing."""
+    stated = isinstance(values, Mapping) and bool(values) and set(values) <= {"goal", "facts"}
+    return "__start__" if stated else None
+
+
+def _is_answer(given: object) -> bool:
+    return isinstance(given, Command) and given.resume is not None
+
+
+def _refuse_unasked(found: StateSnapshot) -> None:
+    if not found.interrupts:
+        thread = found.config.get("configurable", {}).get("thread_id")
+        raise ValueError(f"thread {thread!r} asks nothing, or nothing any more; an answer counts once")
 
 
 class _Node(Runnable[RunState, dict[str, object]]):

@@ -62,8 +62,8 @@ class Escalator:
     async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Ask, or hand over when nobody can be asked."""
         asked, questions = await self._open(state)
-        if not questions:
-            return {"phase": Phase.DISPATCHER}  # an edit of the state has settled it meanwhile
+        if not questions or state["goal"].revision != state["plan"].goal_revision:
+            return {"phase": Phase.DISPATCHER}  # an edit of the state has settled it, or made it a thing of the past
         if not self._may_ask(state, config):
             return self._handed_over(state, questions)
         said = await self._said(questions, state, config)
