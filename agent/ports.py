@@ -27,10 +27,14 @@ class PlanRequest(Value):
     """Artifacts that hold, each with a short preview."""
     done: tuple[str, ...] = ()
     """Intents of finished steps, with what they made."""
+    hints: tuple[str, ...] = ()
+    """What a person said about steps, each with what the step makes."""
     wants: tuple[ArtifactName, ...] = ()
     """What to make: the goal's artifacts, or the products of a region to rewrite."""
     region: bool = False
     """A rewrite of a part, not a plan for the whole goal."""
+    before: tuple[Step, ...] = ()
+    """The live steps of the plan that is redrawn. For checking drafts against; a model never sees them."""
 
 
 class Usage(Value):
@@ -51,14 +55,21 @@ class PlanDraft(Value):
     """For a goal that was only text: the artifacts that answer it."""
     criteria: tuple[Criterion, ...] = ()
     usage: Usage = Usage()
+    nudges: tuple[str, ...] = ()
+    """What the planner was told about drafts that were no plan."""
 
 
 class PlanningFailed(ValueError):
     """The planner gave nothing valid within its re-asks; the message says what was wrong with the last draft."""
 
-    def __init__(self, reason: str, usage: Usage = Usage()) -> None:  # noqa: B008 - frozen value
+    def __init__(self, reason: str, usage: Usage = Usage(), nudges: tuple[str, ...] = ()) -> None:  # noqa: B008 - frozen value
         super().__init__(reason)
         self.usage = usage
+        self.nudges = nudges
+
+
+class NoProgress(PlanningFailed):
+    """The planner has nothing but what failed already: another plan of the same shape cannot help."""
 
 
 class Planner(Protocol):
@@ -84,6 +95,8 @@ class PatchView(Value):
     template: dict[str, JsonValue]
     """As planned, references unresolved."""
     error: ErrorFacts
+    hint: str = ""
+    """What a person said about the step."""
     tool_schema: dict[str, JsonValue]
 
 
@@ -135,6 +148,8 @@ class Result(Value):
     """The effect that was not verified, if that is the error."""
     seen: Digest | None = None
     """Digest of what the probe saw, when one looked."""
+    asks: tuple[Call, ...] = ()
+    """Calls that need a person's word first; the attempt has ended before them, and is no failure."""
     tool_calls: int = 0
     usage: Usage = Usage()
     nudges: tuple[str, ...] = ()
@@ -164,6 +179,8 @@ class Task(Value):
     inputs: dict[ArtifactName, JsonValue]
     """Bodies of all the artifacts the step reads."""
     facts: dict[str, JsonValue]
+    allowed: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
+    """Calls that a person has allowed, by identity, each with the arguments they changed."""
     look_first: bool = False
     """The artifact was made before: look whether its effect still stands before doing it again."""
 

@@ -12,6 +12,8 @@ from pydantic import Field
 
 from agent.core.arguments import malformed, misfits
 from agent.core.chaining import expand
+from agent.core.decomposition import Split, split_faults
+from agent.core.drift import idle
 from agent.core.goal import Criterion
 from agent.core.plan import Step, cycle
 from agent.core.predicate import PredicateError, checked, reads
@@ -30,6 +32,10 @@ class Ground(Value):
     criteria: tuple[Criterion, ...] = ()
     window: int | None = None
     """Most steps of one draft; None: any number."""
+    splits: tuple[Split, ...] = ()
+    """Steps that the draft, or a part of it, puts others in the place of."""
+    depth: int = 2
+    """Most levels of splits (seed 4: two are almost always enough)."""
 
 
 def faults(steps: tuple[Step, ...], ground: Ground) -> tuple[str, ...]:
@@ -44,7 +50,9 @@ def faults(steps: tuple[Step, ...], ground: Ground) -> tuple[str, ...]:
         *_producers(steps),
         *(fault for each in sound for fault in _needs(each, available)),
         *_order(sound),
-        *_coverage(ground, available),
+        *uncovered(ground, available),
+        *_purpose(sound, ground, available),
+        *(fault for each in ground.splits for fault in split_faults(each, ground.depth)),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -129,7 +137,8 @@ def _order(steps: tuple[Step, ...]) -> Iterator[str]:
         yield f"the steps wait for each other in a circle: {' -> '.join(reversed(loop))}"
 
 
-def _coverage(ground: Ground, available: frozenset[ArtifactName]) -> Iterator[str]:
+def uncovered(ground: Ground, available: frozenset[ArtifactName]) -> Iterator[str]:
+    """Wants and criteria that nothing serves: a plan may not lose one on the way (seed 4: goal drift)."""
     for want in expand(ground.wants, sorted(available)):
         if want not in available:
             yield f"nothing produces the wanted artifact {want!r}"
@@ -137,6 +146,18 @@ def _coverage(ground: Ground, available: frozenset[ArtifactName]) -> Iterator[st
         missing = sorted(reads(criterion.predicate) - available) if criterion.predicate else []
         for name in missing:
             yield f"criterion {criterion.id!r} checks {name!r}, but no step produces it"
+
+
+def _purpose(steps: tuple[Step, ...], ground: Ground, available: frozenset[ArtifactName]) -> Iterator[str]:
+    """Steps that serve nothing of the goal; asked only where it is known what the goal reads."""
+    read = (name for each in ground.criteria if each.predicate for name in reads(each.predicate))
+    aims = frozenset((*expand(ground.wants, sorted(available)), *read))
+    for step in idle(steps, aims) if aims else ():
+        made = ", ".join(step.produces) or "it"
+        yield (
+            f"step {step.id!r} serves no want and no criterion, for nothing needs {made}; leave the step out, or "
+            f"name {made} where it is needed or wanted"
+        )
 
 
 def _without_broken_predicates(step: Step) -> Step:

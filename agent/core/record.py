@@ -1,5 +1,6 @@
 """The trace: one small frozen type per event, tagged, complete enough to recompute each decision."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -93,7 +94,8 @@ class Nudged(Record):
     event: Literal["nudged"] = "nudged"
     step: StepId | None = None
     """None: the planner."""
-    detector: Literal["loop", "thrash", "decomposition", "drift"]
+    detector: Literal["loop", "plan"]
+    """`loop`: a call that repeats itself. `plan`: a draft that is no plan, or not another one."""
     message: str
     """What the model saw."""
 
@@ -199,3 +201,8 @@ TraceRecord = Annotated[
 """Any record; read one back with `RECORD.validate_python`."""
 
 RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
+
+
+def nudged(messages: Iterable[str], at: float, run: int, step: StepId | None = None) -> list[TraceRecord]:
+    """Records of what a model was told; without a step it was the planner."""
+    return [Nudged(at=at, run=run, step=step, detector="loop" if step else "plan", message=each) for each in messages]

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from agent.core.chaining import Maker, expand, fill
 from agent.core.contract import Contracts, EffectClass, ToolContract
+from agent.core.decomposition import Split
 from agent.core.goal import Criterion
 from agent.core.plan import Call, Step, StepId
 from agent.core.predicate import PredicateError, checked, reads
 from agent.core.reference import referenced
 from agent.core.value import ArtifactName, JsonValue
 from agent.models.drafts import DraftedCriterion, DraftedPlan, DraftedStep
+from agent.models.nesting import nesting, unnested
 
 
 class Converted(NamedTuple):
@@ -24,6 +26,7 @@ class Converted(NamedTuple):
     steps: tuple[Step, ...]
     criteria: tuple[Criterion, ...]
     faults: tuple[str, ...]
+    splits: tuple[Split, ...] = ()
 
 
 def converted(
@@ -37,13 +40,15 @@ def converted(
         written: tools whose contract somebody wrote; the rest is known by schema only.
         present: artifacts that hold; families are spelled out over them.
     """
-    drawn = tuple(_step(each, contracts, written) for each in plan.steps)
+    leaves = unnested(plan.steps)
+    drawn = tuple(_step(each, contracts, written).model_copy(update={"depth": depth}) for each, depth in leaves)
     names = (*present, *(name for each in drawn for name in each.produces))
     steps = tuple(each.model_copy(update={"needs": expand(each.needs, names)}) for each in drawn)
-    faults = [fault for each in plan.steps for fault in _other_products(each, contracts, written)]
+    faults = [fault for each, _ in leaves for fault in _other_products(each, contracts, written)]
     judged = [_criterion(f"c{index}", each) for index, each in enumerate(plan.criteria, 1)]
     criteria = tuple(each for each in judged if isinstance(each, Criterion))
-    return Converted(steps, criteria, (*faults, *(each for each in judged if isinstance(each, str))))
+    splits = tuple(_split(each, depth, contracts, written) for each, depth in nesting(plan.steps))
+    return Converted(steps, criteria, (*faults, *(each for each in judged if isinstance(each, str))), splits)
 
 
 def promised(contract: ToolContract, written: frozenset[str]) -> bool:
@@ -59,6 +64,11 @@ def promised(contract: ToolContract, written: frozenset[str]) -> bool:
 def bound(contract: ToolContract, written: frozenset[str]) -> frozenset[str]:
     """Arguments that the contract gives; the model need not."""
     return frozenset(fill(contract, {}).args) if contract.tool in written else frozenset()
+
+
+def _split(drafted: DraftedStep, depth: int, contracts: Contracts, written: frozenset[str]) -> Split:
+    parts = tuple(_step(each, contracts, written) for each in drafted.steps)
+    return Split(of=_step(drafted, contracts, written), into=parts, depth=depth)
 
 
 def _step(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> Step:

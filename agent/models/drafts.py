@@ -3,9 +3,10 @@
 Effect class, idempotency and the tools' own conditions are not asked for: they come from the contracts.
 """
 
+from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from agent.core.failure import Scope
 from agent.core.value import JsonValue, words
@@ -33,6 +34,9 @@ Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else val
 Arguments = Annotated[dict[str, JsonValue], BeforeValidator(lambda value: {} if value is None else value)]
 
 
+_SUBSTEPS = ("substeps", "sub_steps", "subtasks", "children")
+
+
 class Draft(BaseModel):
     """Base of the forms: what a model adds beyond the fields is left out."""
 
@@ -52,6 +56,16 @@ class DraftedStep(Draft):
     produces: Listed = ()
     effects: Sources = ()
     after: Ids = ()
+    steps: Annotated[tuple["DraftedStep", ...], BeforeValidator(_many)] = ()
+    """Sub-steps, in place of a tool or an instruction. Not offered, but given by models all the same."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_substeps(cls, data: object) -> object:
+        """Take them under whatever name: work that is dropped without a word would never be missed."""
+        if not isinstance(data, Mapping) or data.get("steps"):
+            return data
+        return {**data, "steps": next((data[name] for name in _SUBSTEPS if data.get(name)), ())}
 
 
 class DraftedCriterion(Draft):
@@ -64,6 +78,8 @@ class DraftedCriterion(Draft):
 class DraftedPlan(Draft):
     """A plan; `wants` and `criteria` say what a goal that was only text means."""
 
+    goal: Text = ""
+    """The goal in the model's words, where it gives them; they have to be those it was given."""
     steps: tuple[DraftedStep, ...]
     wants: Listed = ()
     criteria: tuple[DraftedCriterion, ...] = ()

@@ -6,7 +6,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from agent.boundary import shortened
+from agent.core.decomposition import Split, deepened, split_in_place
+from agent.core.drift import restated
+from agent.core.plan import Step
 from agent.core.plan_check import Ground, faults
+from agent.core.thrash import SHAPE, broken_step, repeats, unchanged
+from agent.core.value import ArtifactName
 from agent.models.catalogue import catalogue
 from agent.models.contract_planner import served, wanted
 from agent.models.conversion import converted
@@ -15,7 +20,7 @@ from agent.models.prompts import Prompt, fenced, listed
 from agent.models.sampling import Faults, sample
 from agent.models.structured import Structured
 from agent.models.wire import plan_schema
-from agent.ports import PlanDraft, PlanningFailed, PlanRequest
+from agent.ports import NoProgress, PlanDraft, PlanningFailed, PlanRequest, Usage
 from agent.tools.contracts import has_contract
 from agent.tools.registry import Registry
 
@@ -28,7 +33,9 @@ _RAW = 500
 class ModelPlanner:
     """Plans any goal with a chat model. Its drafts are checked; at most two are drawn again."""
 
-    def __init__(self, model: BaseChatModel, registry: Registry) -> None:
+    def __init__(self, model: BaseChatModel, registry: Registry, depth: int = 2) -> None:
+        """Args: what draws; the tools; most levels that steps may be split into."""
+        self._depth = depth
         self._structured = Structured(model)
         self._schemas = {name: registry.schema(name) for name in registry.names()}
         self._written = frozenset(name for name in registry.names() if has_contract(registry.tool(name)))
@@ -39,6 +46,7 @@ class ModelPlanner:
 
         Raises:
             PlanningFailed: when three drafts in a row were no plan, with the faults of the last.
+            NoProgress: when the last of them was nothing but the step that failed, once more.
         """
         schemas = {name: each for name, each in self._schemas.items() if name in request.contracts}
         sampled = await sample(
@@ -49,28 +57,33 @@ class ModelPlanner:
             partial(self._accepted, request),
         )
         if isinstance(sampled.value, Faults):
-            last = f"\nThe last reply was: {shortened(sampled.value.raw, _RAW)}" if sampled.value.raw else ""
-            raise PlanningFailed(f"the model gave no valid plan: {sampled.value}{last}", sampled.usage)
-        return sampled.value.model_copy(update={"usage": sampled.usage})
+            raise _failed(sampled.value, sampled.usage, sampled.told)
+        return sampled.value.model_copy(update={"usage": sampled.usage, "nudges": sampled.told})
 
     def _accepted(self, request: PlanRequest, drafted: DraftedPlan) -> PlanDraft | Faults:
         """The draft as a plan, or everything that is wrong with it."""
         stated = wanted(request)
         present = frozenset(request.present) | frozenset(request.goal.given)
         made = converted(drafted, request.contracts, self._written, sorted(present))
+        split = _split(request, made.steps)
+        wants = (request.wants if request.region else request.goal.wants) if stated else drafted.wants
         ground = Ground(
             schemas={name: each for name, each in self._schemas.items() if name in request.contracts},
             present=present,
-            wants=stated or drafted.wants,
-            criteria=() if stated else made.criteria,
+            wants=wants,
+            criteria=(() if request.region else request.goal.criteria) if stated else made.criteria,
             window=WINDOW,
+            splits=(*made.splits, *((split,) if split else ())),
+            depth=self._depth,
         )
-        unnamed = () if ground.wants else ("`wants` is empty; name the artifacts that answer the goal",)
-        found = (*made.faults, *unnamed, *faults(made.steps, ground))
+        found = (*made.faults, *_drift(request, drafted, stated), *faults(made.steps, ground))
         if found:
             return Faults(found)
+        again = _again(request, made.steps)
+        if again:
+            return Faults((repeats(again),))
         goal = request.goal if stated else request.goal.model_copy(update={"criteria": made.criteria})
-        steps = served(made.steps, goal, ground.wants)
+        steps = served(deepened(made.steps, split), goal, stated or drafted.wants)
         meaning = {} if stated else {"wants": drafted.wants, "criteria": made.criteria}
         return PlanDraft(steps=steps, planner="model").model_copy(update=meaning)
 
@@ -82,7 +95,7 @@ class ModelPlanner:
             window=str(WINDOW),
             tools=catalogue(schemas, request.contracts, self._written),
             goal=goal.text or "Make the wanted artifacts.",
-            constraints=listed(goal.constraints),
+            constraints=listed((*goal.constraints, *request.hints)),
             wants=listed(wanted(request)),
             criteria=listed(criteria),
             present=fenced(listed([f"{name}: {each}" for name, each in request.present.items()]), "artifacts"),
@@ -97,3 +110,31 @@ class ModelPlanner:
 def _error(request: PlanRequest) -> str:
     failure = request.order.failure
     return f"\n{failure.tool} failed: {failure.error.message}" if failure else ""
+
+
+def _failed(last: Faults, usage: Usage, told: tuple[str, ...]) -> PlanningFailed:
+    raw = f"\nThe last reply was: {shortened(last.raw, _RAW)}" if last.raw else ""
+    stuck = all(SHAPE in each for each in last.sentences)
+    kind = NoProgress if stuck else PlanningFailed
+    return kind(f"the model gave no valid plan: {last}{raw}", usage, told)
+
+
+def _drift(request: PlanRequest, drafted: DraftedPlan, stated: tuple[ArtifactName, ...]) -> tuple[str, ...]:
+    """Where the draft leaves the goal; a text gets its meaning from it, so it has to give one."""
+    unnamed = () if stated or drafted.wants else ("`wants` is empty; name the artifacts that answer the goal",)
+    predicates = [each.predicate for each in drafted.criteria]
+    return (*unnamed, *restated(request.goal, stated, drafted.goal, drafted.wants, predicates))
+
+
+def _split(request: PlanRequest, steps: tuple[Step, ...]) -> Split | None:
+    """What the draft makes of the step that broke, if it makes several steps of it."""
+    broken = broken_step(request.order.failure, request.before)
+    if broken is None:
+        return None
+    return split_in_place(broken, steps, {n for e in request.before if e.id != broken.id for n in e.produces})
+
+
+def _again(request: PlanRequest, steps: tuple[Step, ...]) -> Step | None:
+    """The step that failed, if a plan for the whole goal has it again with nothing to help it."""
+    broken = None if request.region else broken_step(request.order.failure, request.before)
+    return unchanged(steps, broken, request.present) if broken else None

@@ -8,14 +8,20 @@ from agent.ports import PlanDraft, Planner, PlanningFailed, PlanRequest
 from agent.tools.registry import Registry
 
 
-def choose_planner(registry: Registry, model: BaseChatModel | None = None) -> Planner:
-    """The planner for these tools: contracts alone without a model, contracts first with one."""
+def choose_planner(registry: Registry, model: BaseChatModel | None = None, depth: int = 2) -> Planner:
+    """The planner for these tools: contracts alone without a model, contracts first with one.
+
+    Args:
+        registry: the tools.
+        model: what plans a goal that contracts do not reach.
+        depth: most levels that it may split a step into.
+    """
     contracts = ContractPlanner(registry)
     if model is None:
         return contracts
     from agent.models.model_planner import ModelPlanner  # with the provider's client, which takes long to load
 
-    return ContractsFirst(contracts, ModelPlanner(model, registry))
+    return ContractsFirst(contracts, ModelPlanner(model, registry, depth))
 
 
 class ContractsFirst:
@@ -45,4 +51,5 @@ class ContractsFirst:
         try:
             return await self._other.draw(request)
         except PlanningFailed as failed:
-            raise PlanningFailed(f"{failed}\nChaining over contracts found: {found}", failed.usage) from found
+            said = f"{failed}\nChaining over contracts found: {found}"
+            raise type(failed)(said, failed.usage, failed.nudges) from found

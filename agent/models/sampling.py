@@ -42,6 +42,8 @@ class Sampled(NamedTuple, Generic[R]):
 
     value: R | Faults
     usage: Usage
+    told: tuple[str, ...] = ()
+    """What the model was told about refused drafts, in order."""
 
 
 async def sample(
@@ -52,8 +54,9 @@ async def sample(
     accept: Callable[[T], R | Faults],
 ) -> Sampled[R]:
     """Ask until a draft is accepted, at most `RE_ASKS` times again."""
-    faults, told, spent = Faults(()), Faults(()), Usage()
+    faults, told, spent, nudges = Faults(()), Faults(()), Usage(), list[str]()
     for _ in range(1 + RE_ASKS):
+        nudges += [str(told)] if told.sentences else []
         answer = await structured.ask(prompting(told.sentences), schema, wire)
         spent = total(spent, answer.usage)
         if isinstance(answer.value, ErrorFacts):
@@ -65,9 +68,9 @@ async def sample(
         else:
             outcome = accept(answer.value)
             if not isinstance(outcome, Faults):
-                return Sampled(outcome, spent)
+                return Sampled(outcome, spent, tuple(nudges))
             faults = told = outcome._replace(raw=answer.raw)
-    return Sampled(faults, spent)
+    return Sampled(faults, spent, tuple(nudges))
 
 
 def _may_pass(error: ErrorFacts) -> bool:

@@ -9,7 +9,7 @@ from agent.core.failure import ErrorFacts
 from agent.core.move import Start
 from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
-from agent.core.record import AttemptEnded, Nudged, TraceRecord
+from agent.core.record import AttemptEnded, TraceRecord, nudged
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.value import JsonValue
 from agent.core.world import World
@@ -17,6 +17,8 @@ from agent.nodes.bodies import Bodies
 from agent.nodes.scope import scope_of, thread_of
 from agent.nodes.state import RunState, RunUpdate
 from agent.ports import Attempt, Clock, Result, StepRunner, Task
+
+Allowed = dict[str, dict[str, JsonValue]]
 
 
 class Executor:
@@ -36,7 +38,7 @@ class Executor:
         for step in plan.with_status(StepStatus.RUNNING):
             if not scope.holds(step.id):
                 doubtful = step.id not in started or _tried_before(step, plan)
-                work = self._attempt(thread_of(config), step, state["world"], doubtful)
+                work = self._attempt(thread_of(config), step, state["world"], doubtful, state.get("allowed") or {})
                 scope.launch(step.id, work, mutating=step.effect is EffectClass.MUTATING)
         finished = await scope.harvest(wait=move.wait if isinstance(move, Start) else True)
         ledger = state["ledger"].add(
@@ -44,14 +46,16 @@ class Executor:
             model_calls=sum(each.result.usage.calls for each in finished),
             tokens=sum(each.result.usage.tokens for each in finished),
         )
+        ended = tuple(each for each in finished if not each.result.asks)
         return {
-            "attempts": finished,
+            "plan": _asking(plan, finished),
+            "attempts": ended,
             "ledger": ledger,
-            "phase": Phase.VERIFIER if finished else Phase.DISPATCHER,
+            "phase": Phase.VERIFIER if ended else Phase.DISPATCHER,
             "trace": [record for each in finished for record in self._records(each, ledger.run)],
         }
 
-    async def _attempt(self, thread: str, step: Step, world: World, doubtful: bool) -> Attempt:
+    async def _attempt(self, thread: str, step: Step, world: World, doubtful: bool, allowed: Allowed) -> Attempt:
         """One try, as a task of its own: wait out the backoff, resolve the references, run, park the value.
 
         A doubtful one may have acted before, under other arguments, which the journal cannot tell: it looks first.
@@ -59,7 +63,7 @@ class Executor:
         await self._clock.sleep(step.delay * (1 + self._jitter * self._clock.jitter()))
         begun = time.monotonic()
         inputs = await self._bodies.view(world, step.reads())
-        result = await self._result(thread, step, world, inputs, doubtful)
+        result = await self._result(thread, step, world, inputs, doubtful, allowed)
         stored = await self._bodies.parked(result.value)
         if stored is not None:
             result = result.model_copy(update={"value": None, "stored": stored})
@@ -74,7 +78,13 @@ class Executor:
         )
 
     async def _result(
-        self, thread: str, step: Step, world: World, inputs: dict[str, JsonValue], doubtful: bool
+        self,
+        thread: str,
+        step: Step,
+        world: World,
+        inputs: dict[str, JsonValue],
+        doubtful: bool,
+        allowed: Allowed,
     ) -> Result:
         try:
             args = {name: resolve(each, inputs) for name, each in step.call.args.items()} if step.call else {}
@@ -87,6 +97,7 @@ class Executor:
                 args=args,
                 inputs=inputs,
                 facts=world.fact_values(),
+                allowed=allowed,
                 look_first=doubtful or any(name in world.artifacts for name in step.produces),
             )
         )
@@ -94,9 +105,6 @@ class Executor:
     def _records(self, attempt: Attempt, run: int) -> list[TraceRecord]:
         """What the model was told on the way, and how the attempt ended."""
         error, at = attempt.result.error, self._clock.now()
-        told = [
-            Nudged(at=at, run=run, step=attempt.step, detector="loop", message=each) for each in attempt.result.nudges
-        ]
         ended = AttemptEnded(
             at=at,
             run=run,
@@ -107,6 +115,19 @@ class Executor:
             seconds=round(attempt.seconds, 6),
             error=error.message if error else "",
         )
+        return [*nudged(attempt.result.nudges, at, run, attempt.step), ended]
+
+
+def _asking(plan: Plan, finished: tuple[Attempt, ...]) -> Plan:
+    """The plan in which steps whose inner loop needs a person's word wait for it; they have not failed."""
+    waiting = (each for each in finished if each.result.asks)
+    return plan.with_steps(
+        *(
+            plan.step(each.step).as_(StepStatus.PENDING).model_copy(update={"asks": each.result.asks})
+            for each in waiting
+            if plan.step(each.step).status is StepStatus.RUNNING
+        )
+    )
 
 
 def _tried_before(step: Step, plan: Plan) -> bool:

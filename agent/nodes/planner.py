@@ -3,6 +3,7 @@
 from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
+from agent.core.acceptance import astray, same_inputs, stuck
 from agent.core.chaining import Unreachable
 from agent.core.contract import ToolContract
 from agent.core.control import Recovery
@@ -15,15 +16,15 @@ from agent.core.merge import PlanDelta, replan
 from agent.core.move import Draw, Finish, PlanOrder
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
-from agent.core.plan import Plan, Step, StepStatus
+from agent.core.plan import Plan, StepStatus, hints
 from agent.core.predicate import reads
-from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord
-from agent.core.repair import learned, proven_wrong
+from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
+from agent.core.repair import learned
 from agent.core.value import ArtifactName, canonical
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate
-from agent.ports import Clock, PlanDraft, Planner, PlanningFailed, PlanRequest, Usage
+from agent.ports import Clock, NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequest, Usage
 
 PREVIEW = 300
 """Characters of an artifact that a planner sees."""
@@ -54,8 +55,8 @@ class PlannerNode:
         try:
             draft = await self._planner.draw(request)
             steps = learned(draft.steps, self._contracts, state["ledger"])
-            _refuse_repeats(steps, state["ledger"])
-        except RepeatedCall as error:
+            _refuse(draft.model_copy(update={"steps": steps}), request, state)
+        except NoProgress as error:
             return self._thrash(state, order, error)
         except (Unreachable, PlanningFailed, ValueError) as error:
             return self._rejected(state, order, error)
@@ -70,7 +71,9 @@ class PlannerNode:
             contracts=self._contracts,
             present={name: canonical(body)[:PREVIEW] for name, body in view.items()},
             done=tuple(f"{e.intent} -> {', '.join(e.produces)}" for e in plan.with_status(StepStatus.DONE)),
+            hints=hints(plan.live()),
             wants=wanted(goal),
+            before=plan.live() if same_inputs(order.failure, world) else (),
         )
 
     def _drawn(self, state: RunState, order: PlanOrder, draft: PlanDraft) -> RunUpdate:
@@ -84,10 +87,11 @@ class PlannerNode:
             goal.revision,
             draft.planner,
         )
-        trace = self._intent_records(state, order)
+        at, trace = self._clock.now(), self._intent_records(state, order)
+        trace += nudged(draft.nudges, at, state["ledger"].run)
         trace.append(
             Planned(
-                at=self._clock.now(),
+                at=at,
                 run=state["ledger"].run,
                 trigger=order.trigger,
                 planner=draft.planner,
@@ -115,20 +119,23 @@ class PlannerNode:
 
     def _rejected(self, state: RunState, order: PlanOrder, error: ValueError) -> RunUpdate:
         """A planner that throws is paid for as well; without a plan the run ends, with what it has."""
-        usage = error.usage if isinstance(error, PlanningFailed) else Usage()
         reason = masked(str(error))
         proof = tuple(str(each) for each in error.needs) if isinstance(error, Unreachable) else ()
         return {
             "order": None,
             "move": Finish(status=OutcomeStatus.UNREACHABLE, reason=reason, proof=proof),
-            "ledger": _charged(state["ledger"], usage),
+            "ledger": _charged(state["ledger"], _usage(error)),
             "phase": Phase.FINISHER,
-            "trace": [
-                PlanRejected(at=self._clock.now(), run=state["ledger"].run, trigger=order.trigger, reason=reason)
-            ],
+            "trace": self._refusal(state, order, error),
         }
 
-    def _thrash(self, state: RunState, order: PlanOrder, error: "RepeatedCall") -> RunUpdate:
+    def _refusal(self, state: RunState, order: PlanOrder, error: ValueError) -> list[TraceRecord]:
+        """That there is no plan, and what the planner was told before."""
+        at, run = self._clock.now(), state["ledger"].run
+        told = nudged(error.nudges if isinstance(error, PlanningFailed) else (), at, run)
+        return [*told, PlanRejected(at=at, run=run, trigger=order.trigger, reason=masked(str(error)))]
+
+    def _thrash(self, state: RunState, order: PlanOrder, error: NoProgress) -> RunUpdate:
         """Another plan of the same shape cannot help: what was learned goes to a person (seed 4)."""
         if order.failure is None:
             return self._rejected(state, order, error)
@@ -138,16 +145,10 @@ class PlannerNode:
         return {
             "order": None,
             "unresolved": (*state["unresolved"], Recovery(classified=classified, choice=choice)),
-            "ledger": _charged(state["ledger"], Usage()).add(escalate=1),
+            "ledger": _charged(state["ledger"], _usage(error)).add(escalate=1),
             "phase": Phase.DISPATCHER,
-            "trace": [
-                PlanRejected(at=self._clock.now(), run=state["ledger"].run, trigger=order.trigger, reason=str(error))
-            ],
+            "trace": self._refusal(state, order, error),
         }
-
-
-class RepeatedCall(ValueError):
-    """The new plan brings back a call that was proven wrong."""
 
 
 def wanted(goal: Goal) -> tuple[ArtifactName, ...]:
@@ -174,11 +175,21 @@ def _reused(plan: Plan, delta: PlanDelta, world: World) -> tuple[ArtifactName, .
     return tuple(n for s in plan.live() if s.id in kept for n in s.produces if world.holds(n))
 
 
-def _refuse_repeats(steps: tuple[Step, ...], ledger: Ledger) -> None:
-    """A plan may not bring back a call that was proven wrong."""
-    for step in steps:
-        if step.call and proven_wrong(step, ledger):
-            raise RepeatedCall(
-                f"the new plan repeats {step.call.tool} for {step.key}, which was proven wrong; "
-                "the plan's shape is not the problem"
-            )
+def _usage(error: ValueError) -> Usage:
+    return error.usage if isinstance(error, PlanningFailed) else Usage()
+
+
+def _refuse(draft: PlanDraft, request: PlanRequest, state: RunState) -> None:
+    """Whoever drew it: a plan may not leave the goal, nor bring back what failed already.
+
+    Raises:
+        PlanningFailed: the goal is worded anew, or something of it is served by nothing.
+        NoProgress: a call that was proven wrong, or the step that failed, on the same inputs.
+    """
+    running = (name for each in state["plan"].with_status(StepStatus.RUNNING) for name in each.produces)
+    gone = astray(request.goal, draft.steps, draft.wants, draft.criteria, (*request.present, *running))
+    if gone:
+        raise PlanningFailed("; ".join(gone), draft.usage, draft.nudges)
+    same = stuck(draft.steps, state["ledger"], request.order.failure, request.before, request.present)
+    if same:
+        raise NoProgress(same, draft.usage, draft.nudges)

@@ -11,8 +11,8 @@ from agent.core.limits import Ledger
 from agent.core.merge import PlanDelta, delta, rewrite
 from agent.core.move import PlanOrder
 from agent.core.phase import Phase
-from agent.core.plan import Call, Plan, Step, StepStatus
-from agent.core.record import Repaired
+from agent.core.plan import Call, Plan, Step, StepStatus, hints
+from agent.core.record import Repaired, nudged
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.repair import Patch, Region, boundary, call_digest, learned, next_patch, region
 from agent.core.value import JsonValue
@@ -96,6 +96,7 @@ class Repairer:
                 args=_resolved(step.call, view),
                 template=step.call.args,
                 error=failure.error,
+                hint=step.hint,
                 tool_schema=self._registry.schema(step.call.tool),
             )
         )
@@ -126,6 +127,7 @@ class Repairer:
             return
         calls = 1 if draft.usage.calls else 0
         update["ledger"] = update["ledger"].add(planner_calls=calls, tokens=draft.usage.tokens)
+        update["trace"] = [*update["trace"], *nudged(draft.nudges, self._clock.now(), update["ledger"].run)]
         steps = learned(draft.steps, self._registry.contracts, update["ledger"])
         new, change = rewrite(plan, part.steps, steps, state["world"])
         new = _delayed(new, change, part, recovery.choice.delay)
@@ -141,8 +143,10 @@ class Repairer:
             order=_order(recovery),
             contracts=self._registry.contracts,
             present={name: str(view.get(name, ""))[:300] for name in world.artifacts if world.holds(name)},
+            hints=hints(inside),
             wants=boundary(plan, part.steps),
             region=True,
+            before=plan.live(),
         )
 
     def _changed(self, update: RunUpdate, recovery: Recovery, plan: Plan, change: PlanDelta, because: str) -> None:

@@ -37,8 +37,9 @@ async def test_a_goal_of_text_becomes_steps_wants_and_criteria() -> None:
 
 
 async def test_a_stated_goal_keeps_its_own_wants() -> None:
-    draft, model = await draw(request(wants="found"), drafted(searching(), wants=["other"]))
+    draft, model = await draw(request(wants="found"), drafted(searching(), wants=["other"]), drafted(searching()))
     assert (draft.wants, draft.criteria) == ((), ())
+    assert "the goal wants found, and the draft says other" in prompt(model, 1)
     assert '"wants"' not in str(model.prompts[0][-1].text)
 
 
