@@ -1,0 +1,57 @@
+"""Is this plan another one? The same failing step under a new id, on the same inputs, is not (seed 4).
+
+Replanning without progress means that the plan is not what is broken: a tool, a permission or a premise is. The
+right answer is to stop and say what was learned.
+"""
+
+from collections.abc import Iterable
+
+from agent.core.decomposition import same_call
+from agent.core.failure import Failure
+from agent.core.plan import Step, upstream
+from agent.core.repetition import alike
+from agent.core.value import ArtifactName
+
+SHAPE = "the plan's shape is not the problem"
+
+
+def equivalent(one: Step, other: Step) -> bool:
+    """Whether two steps would do nearly the same to the same end; ids, wording and spelling do not count."""
+    if one.key != other.key or set(one.effects) != set(other.effects):
+        return False
+    if one.call is None or other.call is None:
+        both = one.call is None and other.call is None
+        return both and set(one.tools) == set(other.tools) and alike(one.instruction, other.instruction)
+    return same_call(one, other)
+
+
+def broken_step(failure: Failure | None, before: Iterable[Step]) -> Step | None:
+    """The step that was tried and failed, as it stood in the plan; a failure of no step has none."""
+    if failure is None or failure.step is None:
+        return None
+    return next((each for each in before if each.id == failure.step), None)
+
+
+def unchanged(draft: tuple[Step, ...], broken: Step, present: Iterable[ArtifactName]) -> Step | None:
+    """The step of a draft that is the broken one again, with nothing to be done before it that could help it.
+
+    Args:
+        draft: the new plan.
+        broken: the step that failed, on inputs that are still the same.
+        present: artifacts that hold; steps that make nothing else are not done again.
+    """
+    again = next((each for each in draft if equivalent(each, broken)), None)
+    if again is None:
+        return None
+    held = set(present)
+    to_do = [each for each in draft if not set(each.produces) <= held]
+    before = upstream(draft, {again.id})
+    return None if any(each.id in before for each in to_do) else again
+
+
+def repeats(step: Step) -> str:
+    """What a planner is told that draws the failed step again."""
+    return (
+        f"step {step.id!r} is the step that failed, to be done in the same way on the same inputs: {SHAPE}. Make "
+        f"{', '.join(step.produces) or 'it'} in another way, or with a step before it that changes what it needs"
+    )
