@@ -3,16 +3,18 @@
 import asyncio
 import re
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from math import isfinite, nan
+from subprocess import TimeoutExpired
 from typing import TypeVar
 
 from pydantic import SecretStr
 
+from agent import returned
 from agent.core.failure import ErrorFacts
 from agent.core.value import JsonValue
+from agent.error_codes import body_of, code_of, host_of, kept
+from agent.waits import in_body, in_headers, in_words
 
 T = TypeVar("T")
 
@@ -26,19 +28,21 @@ _SECRETS = re.compile(
 
 
 def facts_of(error: BaseException, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> ErrorFacts:
-    """Reduce an exception to facts. Duck-typed: knows httpx, requests, urllib, OpenAI and MCP errors alike."""
-    response = getattr(error, "response", None)
-    status = next((s for each in (error, response) if (s := _status(each)) is not None), None)
-    headers = getattr(response, "headers", None) or getattr(error, "headers", None)
+    """Reduce an exception to facts. Duck-typed: knows HTTP clients, MCP, databases, processes and providers alike."""
+    response = kept(error, "response")
+    headers = kept(response, "headers") or kept(error, "headers")
+    said = shortened(masked(_text(error)))
     return ErrorFacts(
-        kind="timeout" if isinstance(error, TimeoutError) else "exception",
+        kind="timeout" if isinstance(error, TimeoutError | TimeoutExpired) else "exception",
         type=type(error).__name__,
         bases=tuple(
             each.__name__ for each in type(error).__mro__[1:] if each not in (object, BaseException, Exception)
         ),
-        status=status,
-        message=shortened(masked(_text(error))),
-        retry_after=_retry_after(headers, now),
+        status=_status_of(error, response, said),
+        code=code_of(error),
+        endpoint=host_of(error),
+        message=said,
+        retry_after=_asked_to_wait(error, headers, said, now),
     )
 
 
@@ -63,18 +67,8 @@ async def guarded(work: Awaitable[T], seconds: float) -> T | ErrorFacts:
 
 def error_in(value: JsonValue) -> ErrorFacts | None:
     """An error that a tool returned as an ordinary value: `{"error": ...}`, `"Error: ..."`, `isError`."""
-    if isinstance(value, str) and re.match(r"\s*(?:error|exception|traceback)\b\s*[:(]", value, re.I):
-        return ErrorFacts(kind="value", message=shortened(masked(value)))
-    if not isinstance(value, dict):
-        return None
-    told = value.get("error") or (value if value.get("isError") is True or value.get("is_error") is True else None)
-    if not told:
-        return None
-    codes = [each.get(k) for each in (told, value) if isinstance(each, dict) for k in ("status", "status_code", "code")]
-    status = next((code for each in codes if (code := _as_status(each)) is not None), None)
-    return ErrorFacts(
-        kind="value", status=status, message=shortened(masked(told if isinstance(told, str) else str(told)))
-    )
+    found = returned.error_in(value)
+    return found.model_copy(update={"message": shortened(masked(found.message))}) if found else None
 
 
 def masked(text: str) -> str:
@@ -94,37 +88,46 @@ def _text(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(_text(each) for each in error.exceptions)
     said = str(error) or "".join(traceback.format_exception_only(error)).strip()
-    body = getattr(getattr(error, "response", None), "text", "") or getattr(error, "body", "")
-    return f"{said}\n{body}" if isinstance(body, str) and body and body not in said else said
+    more = (_body_text(error), kept(error, "stderr"), kept(error, "stdout"))
+    body = next((text for each in more if (text := _spelled(each))), "")
+    return f"{said}\n{body}" if body and body not in said else said
 
 
-def _status(source: object) -> int | None:
-    codes = (_as_status(getattr(source, name, None)) for name in ("status_code", "status", "code"))
-    return next((code for code in codes if code is not None), None)
+def _body_text(error: BaseException) -> object:
+    return kept(kept(error, "response"), "text") or kept(error, "body")
 
 
-def _as_status(value: object) -> int | None:
-    plausible = isinstance(value, int) and not isinstance(value, bool) and 100 <= value <= 599
-    return value if plausible and isinstance(value, int) else None
+def _spelled(output: object) -> str:
+    if isinstance(output, bytes):
+        return output.decode("utf-8", "replace").strip()
+    return output if isinstance(output, str) else ""
 
 
-def _retry_after(headers: object, now: Callable[[], datetime]) -> float | None:
-    get = getattr(headers, "get", None)
-    said = get("retry-after") or get("Retry-After") if callable(get) else None
-    if not said:
-        return None
-    try:
-        seconds = float(said)
-    except ValueError:
-        seconds = _until(said, now)
-    return max(0.0, seconds) if isfinite(seconds) else None
+def _status_of(error: BaseException, response: object, said: str) -> int | None:
+    """The status a client, an MCP error or AWS keeps; last the one that the words name as such."""
+    body = body_of(error)
+    meta = body.get("ResponseMetadata") if isinstance(body, Mapping) else None
+    told = (body.get("code") if isinstance(body, Mapping) else None, _get(meta, "HTTPStatusCode"))
+    own = (kept(each, name) for each in (error, response) for name in ("status_code", "status", "code"))
+    found = (code for each in (*own, *told) if (code := returned.as_status(each)) is not None)
+    return next(found, None) or returned.told_status(said)
 
 
-def _until(date: str, now: Callable[[], datetime]) -> float:
-    try:
-        return (parsedate_to_datetime(date) - now()).total_seconds()
-    except (ValueError, TypeError):
-        return nan
+def _asked_to_wait(error: BaseException, headers: object, said: str, now: Callable[[], datetime]) -> float | None:
+    own = {"retry_after": kept(error, "retry_after")}
+    meta = _get(body_of(error), "ResponseMetadata")
+    found = (
+        in_headers(headers, now),
+        in_headers(_get(meta, "HTTPHeaders"), now),
+        in_body(own),
+        in_body(body_of(error)),
+    )
+    known = next((each for each in found if each is not None), None)
+    return in_words(said) if known is None else known
+
+
+def _get(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, Mapping) else None
 
 
 def secret(value: SecretStr | None) -> str | None:

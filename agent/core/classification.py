@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from agent.core import signs
+from agent.core import codes, signs, words
+from agent.core.aftermath import left_behind, named
 from agent.core.failure import Classified, Effect, ErrorFacts, Failure, Origin, Scope, Trigger
 from agent.core.predicate import Verdict
 from agent.core.value import ArtifactName, Digest, JsonValue, canonical
@@ -23,7 +24,8 @@ class Row(NamedTuple):
     name: str
     applies: Callable[[Failure, View], bool]
     scope: Scope
-    origin: Origin
+    origin: Origin | None = None
+    """None: the failure shows it (`blame`)."""
 
 
 def classify(failure: Failure, mutating: bool, view: View) -> Classified | None:
@@ -35,7 +37,23 @@ def classify(failure: Failure, mutating: bool, view: View) -> Classified | None:
         view: what the attempt read; a name the error misses is looked for there.
     """
     row = next((each for each in TABLE if each.applies(failure, view)), None)
-    return None if row is None else conclude(failure, row.scope, row.origin, row.name, mutating, view)
+    if row is None:
+        return None
+    origin = blame(failure, row.scope, view) if row.origin is None else row.origin
+    return conclude(failure, row.scope, origin, row.name, mutating, view)
+
+
+def blame(failure: Failure, scope: Scope, view: View) -> Origin:
+    """Why it happened, from what the failure shows.
+
+    A call that is wrong was put together wrongly. A fact that is not so and that the attempt had read, or that
+    the error says was so once, has changed in the world; one that nothing had read was never looked at.
+    """
+    if scope in (Scope.CALL, Scope.GOAL):
+        return Origin.AGENT
+    if scope is Scope.NOTHING or words.CHANGED.search(words.visible(failure.error.message)):
+        return Origin.ENVIRONMENT
+    return Origin.ENVIRONMENT if _falsified(failure, view) else Origin.OBSERVATION
 
 
 def outdated(failure: Failure, current: Mapping[ArtifactName, Digest]) -> bool:
@@ -50,14 +68,14 @@ def conclude(failure: Failure, scope: Scope, origin: Origin, rule: str, mutating
         scope=scope,
         origin=origin,
         rule=rule,
-        effect=_effect(failure, scope, rule) if mutating else Effect.ABSENT,
+        effect=left_behind(failure, scope, rule) if mutating else Effect.ABSENT,
         falsified=_falsified(failure, view) if scope is Scope.PRECONDITION else (),
     )
 
 
 def missing_name(message: str) -> str | None:
     """The column or field an error says is missing, if it says so."""
-    found = signs.MISSING_NAME.search(message)
+    found = words.MISSING_NAME.search(words.visible(message))
     return (found.group(1) or found.group(2)) if found else None
 
 
@@ -67,26 +85,6 @@ def _falsified(failure: Failure, view: View) -> tuple[ArtifactName, ...]:
     missing = missing_name(failure.error.message)
     speaking = tuple(name for name in read if missing and missing in canonical(view[name]))
     return speaking or read
-
-
-def _effect(failure: Failure, scope: Scope, rule: str) -> Effect:
-    error = failure.error
-    if rule == "already done":
-        return Effect.UNKNOWN
-    if failure.trigger is Trigger.PRECONDITION_VIOLATION or error.kind in ("need", "absent", "refused"):
-        return Effect.ABSENT
-    if error.kind == "verdict":
-        return Effect.PRESENT
-    if error.status in signs.REFUSED_STATUS or _types(error) & signs.NOT_SENT_TYPES:
-        return Effect.ABSENT
-    # what names the call or a precondition as wrong was said before acting; anything else proves nothing
-    named = rule not in ("default", "model") and scope is not Scope.NOTHING and error.kind not in ("lost", "loop")
-    accident = rule == "type: call" and bool(_types(error) & signs.ACCIDENT_TYPES)
-    return Effect.ABSENT if named and not accident and error.status != signs.CONFLICT else Effect.UNKNOWN
-
-
-def _types(error: ErrorFacts) -> frozenset[str]:
-    return frozenset((error.type, *error.bases))
 
 
 def _known_to_inputs(failure: Failure, view: View) -> bool:
@@ -99,15 +97,39 @@ def _violated(failure: Failure) -> bool:
 
 
 def _message(pattern: re.Pattern[str]) -> Callable[[Failure, View], bool]:
-    return lambda failure, _: bool(pattern.search(failure.error.message))
+    return lambda failure, _: bool(pattern.search(words.visible(failure.error.message)))
 
 
 def _status(statuses: frozenset[int]) -> Callable[[Failure, View], bool]:
     return lambda failure, _: failure.error.status in statuses
 
 
-def _type(types: frozenset[str]) -> Callable[[Failure, View], bool]:
-    return lambda failure, _: bool(_types(failure.error) & types)
+def _type(scope: Scope) -> Callable[[Failure, View], bool]:
+    return lambda failure, _: _type_says(failure.error) is scope
+
+
+def _type_says(error: ErrorFacts) -> Scope | None:
+    """What the most specific class says that is known."""
+    return next((signs.SCOPES[each] for each in (error.type, *error.bases) if each in signs.SCOPES), None)
+
+
+def _code(scope: Scope) -> Callable[[Failure, View], bool]:
+    return lambda failure, _: codes.scope_of(failure.error.code) is scope
+
+
+def _done(failure: Failure, _: View) -> bool:
+    """First trap: it is there already, so it is looked at and not repaired."""
+    error = failure.error
+    told = codes.done(error.code) or bool(named(error) & signs.DONE_TYPES)
+    return told or bool(words.ALREADY.search(words.visible(error.message)))
+
+
+def _limited(failure: Failure, _: View) -> bool:
+    error = failure.error
+    if codes.scope_of(error.code) in (Scope.CALL, Scope.PRECONDITION):
+        return False  # a quota that is used up comes with 429 as well, and no waiting brings it back
+    told = error.status == signs.RATE_LIMITED or codes.folded(error.code) in codes.LIMITED
+    return told or bool(words.LIMITED.search(words.visible(error.message)))
 
 
 def _kind(*kinds: str) -> Callable[[Failure, View], bool]:
@@ -132,23 +154,31 @@ TABLE: tuple[Row, ...] = (
     Row("a loop", _kind("loop"), Scope.CALL, Origin.AGENT),
     Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
     Row("arguments refused", _kind("refused"), Scope.CALL, Origin.AGENT),
-    Row("already done", _message(signs.ALREADY), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("effect absent", _kind("absent"), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("lost", _kind("lost"), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("probe failed", _kind("probe"), Scope.NOTHING, Origin.OBSERVATION),
     Row("effect refuted", _kind("verdict"), Scope.CALL, Origin.AGENT),
+    Row("already done", _done, Scope.NOTHING),
     # the plan was built on an observation that had this name: the observation is out of date, not the call
     Row("a name that an input promised is missing", _known_to_inputs, Scope.PRECONDITION, Origin.ENVIRONMENT),
-    Row("a name nobody promised", _message(signs.MISSING_NAME), Scope.CALL, Origin.AGENT),
-    Row("precondition in words", _message(signs.BROKEN), Scope.PRECONDITION, Origin.ENVIRONMENT),
-    Row("status: transient", _status(signs.TRANSIENT_STATUS), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("status: call", _status(signs.CALL_STATUS), Scope.CALL, Origin.AGENT),
-    Row("status: precondition", _status(signs.PRECONDITION_STATUS), Scope.PRECONDITION, Origin.ENVIRONMENT),
-    Row("time-out", _kind("timeout"), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("locked", _message(signs.LOCKED), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("type: precondition", _type(signs.PRECONDITION_TYPES), Scope.PRECONDITION, Origin.ENVIRONMENT),
-    Row("type: transient", _type(signs.TRANSIENT_TYPES), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("time-out in words", _message(signs.TIMED_OUT), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("type: call", _type(signs.CALL_TYPES), Scope.CALL, Origin.AGENT),
+    Row("a name nobody promised", _message(words.MISSING_NAME), Scope.CALL),
+    Row("refused by a validator", _message(words.REFUSED_CALL), Scope.CALL),
+    Row("precondition in words", _message(words.BROKEN), Scope.PRECONDITION),
+    Row("call in words", _message(words.CALL), Scope.CALL),
+    Row("rate limit", _limited, Scope.NOTHING),
+    Row("busy", _message(words.BUSY), Scope.NOTHING),
+    Row("code: transient", _code(Scope.NOTHING), Scope.NOTHING),
+    Row("code: call", _code(Scope.CALL), Scope.CALL),
+    Row("code: precondition", _code(Scope.PRECONDITION), Scope.PRECONDITION),
+    Row("status: transient", _status(signs.TRANSIENT_STATUS), Scope.NOTHING),
+    Row("status: call", _status(signs.CALL_STATUS), Scope.CALL),
+    Row("status: precondition", _status(signs.PRECONDITION_STATUS), Scope.PRECONDITION),
+    Row("time-out", _kind("timeout"), Scope.NOTHING),
+    Row("not reached", _message(words.UNREACHED), Scope.NOTHING),
+    Row("time-out in words", _message(words.TIMED_OUT), Scope.NOTHING),
+    Row("for a while", _message(words.AGAIN), Scope.NOTHING),
+    Row("type: precondition", _type(Scope.PRECONDITION), Scope.PRECONDITION),
+    Row("type: transient", _type(Scope.NOTHING), Scope.NOTHING),
+    Row("type: call", _type(Scope.CALL), Scope.CALL),
 )
-"""Top row first. Words that name a broken precondition stand above types and statuses that look transient."""
+"""Top row first. Words that name a broken precondition stand above codes, statuses and types that look transient."""

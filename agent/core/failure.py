@@ -57,6 +57,10 @@ class ErrorFacts(Value):
     """Names of its base classes, nearest first."""
     status: int | None = None
     """HTTP status, when the error carries one."""
+    code: str = ""
+    """Any other code: `sqlstate:42P01`, `SQLITE_BUSY`, `ENOSPC`, `exit:127`, `rpc:-32602`, `insufficient_quota`."""
+    endpoint: str = ""
+    """Host that the error came from, when the client names it; steps that call it wait for it together."""
     message: str = ""
     """Verbatim text, secrets masked, cut to a limit."""
     retry_after: float | None = None
@@ -85,7 +89,7 @@ class Failure(Value):
     def fingerprint(self) -> str:
         """Equal for the same call failing in the same way; step ids and prose do not count."""
         error = self.error
-        sort = [error.kind, error.type, str(error.status or ""), self.predicate]
+        sort = [error.kind, error.type, str(error.status or ""), self.predicate, *([error.code] if error.code else [])]
         return digest([self.key, self.tool, self.args, list(sort)])
 
 

@@ -1,123 +1,86 @@
-"""By what an error is known: statuses, class names of the libraries that raise them, and words.
+"""By what an error is known besides words and codes: HTTP statuses, and class names of the libraries that raise.
 
-Plain data for the classification table. Words stand for what no status and no type can say.
+Plain data for the classification table. The most specific class that is named decides, so a base says what its
+subclasses do not.
 """
 
-import re
+from agent.core.failure import Scope
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 TRANSIENT_STATUS = frozenset({408, 421, 425, 429, 500, 502, 503, 504, 507, 509, 529})
 CALL_STATUS = frozenset({400, 405, 406, 411, 413, 414, 415, 416, 417, 422, 431, 501, 505})
 PRECONDITION_STATUS = frozenset({401, 402, 403, 404, 407, 409, 410, 412, 423, 424, 426, 428, 451})
 CONFLICT = 409
+RATE_LIMITED = 429
 REFUSED_STATUS = (CALL_STATUS | PRECONDITION_STATUS | {425, 429, 503}) - {CONFLICT}
 """Statuses by which the other side says it did nothing; a conflict may be with what an earlier try has done."""
 
-TRANSIENT_TYPES = frozenset(
-    {
-        "TimeoutError",
-        "ConnectionError",
-        "ConnectError",
-        "ConnectTimeout",
-        "ReadTimeout",
-        "WriteTimeout",
-        "PoolTimeout",
-        "ReadError",
-        "WriteError",
-        "NetworkError",
-        "RemoteProtocolError",
-        "TransportError",
-        "APIConnectionError",
-        "APITimeoutError",
-        "RateLimitError",
-        "InternalServerError",
-        "BrokenPipeError",
-        "EOFError",
-        "IncompleteRead",
-        "RemoteDisconnected",
-        "URLError",
-        "InterruptedError",
-        "BlockingIOError",
-        "gaierror",
-        "IncompleteReadError",
-        "ProtocolError",
-        "TimeoutException",
-        "ServerDisconnectedError",
-    }
+TRANSIENT_TYPES = _names(
+    # Python
+    "TimeoutError ConnectionError BrokenPipeError EOFError IncompleteRead RemoteDisconnected URLError InterruptedError "
+    "BlockingIOError gaierror herror IncompleteReadError TimeoutExpired SSLError SSLEOFError HTTPException "
+    # httpx, requests, urllib3, aiohttp
+    "ConnectError ConnectTimeout ReadTimeout WriteTimeout PoolTimeout ReadError WriteError CloseError NetworkError "
+    "RemoteProtocolError TransportError ProxyError DecodingError TimeoutException Timeout ChunkedEncodingError "
+    "ContentDecodingError RetryError ProtocolError NewConnectionError MaxRetryError NameResolutionError "
+    "ReadTimeoutError ConnectTimeoutError ServerDisconnectedError ClientConnectionError ClientPayloadError "
+    "ServerTimeoutError ClientOSError ConnectionClosed ConnectionClosedError ClosedResourceError EndOfStream "
+    "BrokenResourceError "
+    # OpenAI and its like
+    "APIConnectionError APITimeoutError RateLimitError InternalServerError APIResponseValidationError "
+    "ServiceUnavailableError OverloadedError "
+    # databases
+    "DeadlockDetected SerializationFailure LockNotAvailable QueryCanceled AdminShutdown CannotConnectNow "
+    "ConnectionTimeout PoolClosed InterfaceError TooManyConnections DBAPIError "
+    # providers
+    "EndpointConnectionError ConnectionClosedError ServiceUnavailable TooManyRequests DeadlineExceeded Aborted"
 )
-NOT_SENT_TYPES = frozenset(
-    {
-        "ConnectionRefusedError",
-        "ConnectError",
-        "ConnectTimeout",
-        "PoolTimeout",
-        "gaierror",
-    }
+NOT_SENT_TYPES = _names(
+    "ConnectionRefusedError ConnectError ConnectTimeout ConnectTimeoutError PoolTimeout gaierror "
+    "NewConnectionError NameResolutionError UnsupportedProtocol LocalProtocolError InvalidURL MissingSchema "
+    "InvalidSchema ConnectionTimeout CannotConnectNow EndpointConnectionError RateLimitError TooManyRequests"
 )
-CALL_TYPES = frozenset(
-    {
-        "ValidationError",
-        "UnresolvedReference",
-        "ValueError",
-        "TypeError",
-        "LookupError",
-        "ArithmeticError",
-        "AssertionError",
-        "NotImplementedError",
-        "ProgrammingError",
-        "DataError",
-        "IntegrityError",
-        "BadRequestError",
-        "UnprocessableEntityError",
-        "ToolException",
-        "SchemaValidationError",
-    }
+CALL_TYPES = _names(
+    # Python
+    "ValueError TypeError LookupError ArithmeticError AssertionError AttributeError NotImplementedError NameError "
+    "CalledProcessError RecursionError "
+    # checks of arguments
+    "ValidationError UnresolvedReference ToolException SchemaValidationError SchemaError OutputParserException "
+    # httpx, requests
+    "UnsupportedProtocol LocalProtocolError InvalidURL MissingSchema InvalidSchema InvalidHeader InvalidJSONError "
+    "TooManyRedirects "
+    # databases
+    "ProgrammingError DataError IntegrityError NotNullViolation CheckViolation SyntaxError NoResultFound "
+    "MultipleResultsFound StatementError "
+    # OpenAI and its like
+    "BadRequestError UnprocessableEntityError LengthFinishReasonError ContentFilterFinishReasonError "
+    "ContextWindowExceededError InvalidArgument ParamValidationError"
 )
-ACCIDENT_TYPES = frozenset(
-    {
-        "ValidationError",
-        "TypeError",
-        "AttributeError",
-        "LookupError",
-        "ArithmeticError",
-        "AssertionError",
-        "JSONDecodeError",
-        "UnicodeError",
-    }
+ACCIDENT_TYPES = _names(
+    "ValidationError TypeError AttributeError LookupError ArithmeticError AssertionError JSONDecodeError "
+    "UnicodeError NameError RecursionError OutputParserException CalledProcessError InvalidJSONError "
+    "NoResultFound MultipleResultsFound TooManyRedirects"
 )
 """Those of them that a tool may stumble over in the answer, when the call has been made."""
-PRECONDITION_TYPES = frozenset(
-    {
-        "PermissionError",
-        "FileNotFoundError",
-        "NotADirectoryError",
-        "IsADirectoryError",
-        "ModuleNotFoundError",
-        "ImportError",
-        "AuthenticationError",
-        "PermissionDeniedError",
-        "NotFoundError",
-        "ConflictError",
-    }
+PRECONDITION_TYPES = _names(
+    "PermissionError FileNotFoundError NotADirectoryError IsADirectoryError ModuleNotFoundError ImportError "
+    "SSLCertVerificationError CertificateError AuthenticationError PermissionDeniedError NotFoundError "
+    "ConflictError UndefinedTable InsufficientPrivilege InvalidCatalogName InvalidPassword InvalidSchemaName "
+    "ForeignKeyViolation NoSuchTableError ReadOnlySqlTransaction DiskFull NoCredentialsError "
+    "PartialCredentialsError NotFound Forbidden Unauthenticated PermissionDenied FailedPrecondition "
+    "DefaultCredentialsError"
+)
+DONE_TYPES = _names(
+    "FileExistsError AlreadyExists UniqueViolation DuplicateTable DuplicateColumn DuplicateSchema "
+    "DuplicateDatabase DuplicateObject DuplicateKeyError ResourceExistsError EntityAlreadyExists"
 )
 
-ALREADY = re.compile(
-    r"already (?:exist|done|been|creat|post|process|sent|appl|paid|regist)|duplicate|unique constraint", re.I
-)
-BROKEN = re.compile(
-    r"not (?:been )?enabled|disabled|suspended|deactivated|revoked|expired|account (?:was |is )?closed|"
-    r"permission denied|access denied|forbidden|not (?:authori[sz]ed|permitted|allowed)|unauthori[sz]ed|"
-    r"no such (?:table|file|database|bucket|host|user|directory)|(?:table|relation|database|schema|bucket|account|"
-    r"service|user|file) .{0,80}?(?:does not exist|not found|is gone|was (?:deleted|removed|dropped))|"
-    r"format changed|schema changed|never ran|has not run|not installed",
-    re.I,
-)
-MISSING_NAME = re.compile(
-    r"(?:no such column|unknown column|undefined column)[: ]+['\"`]?([\w.]+)|"
-    r"(?:column|field|key|property|attribute)s? ['\"`]?([\w.]+)['\"`]?(?: of \S+)? "
-    r"(?:not found|does not exist|is missing|is unknown|was removed|was renamed)",
-    re.I,
-)
-LOCKED = re.compile(r"database (?:table )?is locked|deadlock detected|could not serialize|try again|temporarily", re.I)
-TIMED_OUT = re.compile(
-    r"timed? ?out|gateway time|connection reset|connection aborted|rate limit|too many requests", re.I
-)
+SCOPES = {
+    **dict.fromkeys(CALL_TYPES, Scope.CALL),
+    **dict.fromkeys(TRANSIENT_TYPES, Scope.NOTHING),
+    **dict.fromkeys(PRECONDITION_TYPES, Scope.PRECONDITION),
+}

@@ -298,7 +298,9 @@ SAMPLES = [
     failure(message="column other not found"),
     failure(message="account was closed"),
     *(failure(status=each, message="-") for each in (503, 400, 404)),
-    failure(message="database is locked"),
+    *(failure(message=each) for each in ("2 validation errors for", "value is out of range", "database is locked")),
+    *(failure(message=each) for each in ("rate limit reached", "connection refused", "try again")),
+    *(failure(code=each, message="-") for each in ("sqlstate:08006", "rpc:-32602", "exit:127")),
     *(failure(type=each, message="-") for each in ("PermissionError", "ConnectionError", "ValueError")),
     failure(message="timed out"),
 ]

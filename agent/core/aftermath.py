@@ -1,0 +1,48 @@
+"""What did a write that failed leave behind: nothing, something, or can nobody tell (invariant 2)?
+
+Only a refusal and a request that was never sent prove that nothing was done. A time-out proves nothing.
+"""
+
+from agent.core import codes, signs, words
+from agent.core.failure import Effect, ErrorFacts, Failure, Scope, Trigger
+
+
+def left_behind(failure: Failure, scope: Scope, rule: str) -> Effect:
+    """What is known about the effect of a write that failed, by the row that knew the failure."""
+    error = failure.error
+    if rule == "already done":
+        return Effect.UNKNOWN
+    if failure.trigger is Trigger.PRECONDITION_VIOLATION or error.kind in ("need", "absent", "refused"):
+        return Effect.ABSENT
+    if error.kind == "verdict":
+        return Effect.PRESENT
+    if _never_done(error, rule):
+        return Effect.ABSENT
+    return Effect.ABSENT if _said_before_acting(error, scope, rule) else Effect.UNKNOWN
+
+
+def _never_done(error: ErrorFacts, rule: str) -> bool:
+    """Whether the other side was not reached, or says that it did nothing."""
+    if codes.absent(error.code) or named(error) & signs.NOT_SENT_TYPES or rule in ("rate limit", "not reached"):
+        return True
+    # a proxy answers 503 for an answer that it lost on the way
+    lost = error.status != signs.RATE_LIMITED and _answer_lost(error)
+    return error.status in signs.REFUSED_STATUS and not lost
+
+
+def _said_before_acting(error: ErrorFacts, scope: Scope, rule: str) -> bool:
+    """Whether what names the call or a precondition as wrong was said before acting; anything else proves nothing."""
+    if rule in ("default", "model") or scope is Scope.NOTHING or error.kind in ("lost", "loop") or _answer_lost(error):
+        return False
+    accident = rule == "type: call" and bool(named(error) & signs.ACCIDENT_TYPES)
+    return not accident and error.status != signs.CONFLICT and not error.code.startswith("exit:")
+
+
+def _answer_lost(error: ErrorFacts) -> bool:
+    """Third trap: a time-out says nothing about what was done, whatever else the error says."""
+    return error.kind == "timeout" or bool(words.TIMED_OUT.search(words.visible(error.message)))
+
+
+def named(error: ErrorFacts) -> frozenset[str]:
+    """The class of an exception and its bases."""
+    return frozenset((error.type, *error.bases))
