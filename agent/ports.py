@@ -183,6 +183,8 @@ class Task(Value):
     """Calls that a person has allowed, by identity, each with the arguments they changed."""
     look_first: bool = False
     """The artifact was made before: look whether its effect still stands before doing it again."""
+    anew: bool = False
+    """What stands was made from other inputs, so that it is out of date whatever its promise says."""
 
 
 class StepRunner(Protocol):

@@ -26,6 +26,9 @@ from agent.tools.registry import Registry
 from agent.tools.runner import HeldCall, ToolCall
 from graphs.answering import Answers, Talk, Work, nothing_held, shown
 
+_DURABILITY = "__pregel_durability"
+"""Where LangGraph hands down how durable a run is; a graph without checkpoints fails on `sync`."""
+
 
 class Loop(TypedDict):
     """State of one inner loop; it lives as long as the attempt."""
@@ -55,7 +58,8 @@ class ReactLoop:
         start = Loop(
             messages=self._opening(task), turns=0, tool_calls=0, heard=[], nudges=[], usage=Usage(), result=None
         )
-        above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5}  # our own limit ends it with a reason
+        # our own limit ends it with a reason; and it would wait for a checkpoint, as the run does, and none is made
+        above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5, "configurable": {_DURABILITY: "async"}}
         final = await self.graph.ainvoke(start, above, context=Work(task, call, held))
         result: Result = final["result"]
         counted = {"tool_calls": final["tool_calls"], "usage": final["usage"], "nudges": tuple(final["nudges"])}

@@ -8,12 +8,13 @@ from agent.core.arguments import malformed, misfits
 from agent.core.consent import with_args
 from agent.core.contract import Contracts
 from agent.core.control import Answer, Choice, Question, Recovery
-from agent.core.failure import Effect, Scope
+from agent.core.failure import Effect
 from agent.core.grant import refuse_unraised
 from agent.core.limits import Ledger
 from agent.core.move import PlanOrder
 from agent.core.plan import Plan, Step, StepId, StepStatus, downstream
 from agent.core.reference import referenced
+from agent.core.repair import proven_wrong
 from agent.core.value import JsonValue
 from agent.core.verification import products_of
 
@@ -121,11 +122,9 @@ def edited(plan: Plan, step: StepId, args: Mapping[str, JsonValue]) -> Plan:
     return plan.with_steps(with_args(plan.step(step), args))
 
 
-def about_the_call(recovery: Recovery, plan: Plan) -> bool:
+def calls_wrongly(step: Step | None, ledger: Ledger) -> bool:
     """Whether a hint can be put to use by calling otherwise at once; the same call again would fail again."""
-    classified = recovery.classified
-    step = next((each for each in plan.live() if each.id == classified.failure.step), None)
-    return step is not None and step.call is not None and classified.scope is Scope.CALL
+    return step is not None and proven_wrong(step, ledger)
 
 
 def advised(recovery: Recovery, hint: str) -> PlanOrder:

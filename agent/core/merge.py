@@ -106,13 +106,19 @@ def _placed(draft: Iterable[Step], old: tuple[Step, ...], revision: int, world: 
     placed = []
     for index, step in enumerate(draft, 1):
         match = next((each for each in old if same_work(each, step)), None)
-        new = _laid(step, match, world) if match else step.model_copy(update={"id": StepId(f"s{revision}.{index}")})
+        new = _laid(step, match, world) if match else _minted(step, StepId(f"s{revision}.{index}"), old)
         renamed[step.id] = new.id
         placed.append(new)
     return tuple(
         each.model_copy(update={"after": tuple(renamed.get(before, before) for before in each.after)})
         for each in placed
     )
+
+
+def _minted(step: Step, id_: StepId, old: tuple[Step, ...]) -> Step:
+    """A new step; what a person said about the old way to make the same goes along."""
+    hint = next((each.hint for each in old if each.key == step.key), "")
+    return step.model_copy(update={"id": id_, "hint": step.hint or hint})
 
 
 def _laid(step: Step, match: Step, world: World) -> Step:

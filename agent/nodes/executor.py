@@ -11,7 +11,7 @@ from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.record import AttemptEnded, TraceRecord, nudged
 from agent.core.reference import UnresolvedReference, resolve
-from agent.core.value import JsonValue
+from agent.core.value import ArtifactName, Digest, JsonValue
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
 from agent.nodes.scope import scope_of, thread_of
@@ -72,7 +72,7 @@ class Executor:
             number=step.attempts,
             args=step.call.args if step.call else {},
             # of marked ones too: a step that a dead process lost then shows as outdated, not as badly called
-            inputs={name: world.artifacts[name].digest for name in sorted(step.reads()) if name in world.artifacts},
+            inputs=_inputs(step, world),
             result=result,
             seconds=time.monotonic() - begun,
         )
@@ -99,6 +99,7 @@ class Executor:
                 facts=world.fact_values(),
                 allowed=allowed,
                 look_first=doubtful or any(name in world.artifacts for name in step.produces),
+                anew=_from_other_inputs(step, world),
             )
         )
 
@@ -128,6 +129,16 @@ def _asking(plan: Plan, finished: tuple[Attempt, ...]) -> Plan:
             if plan.step(each.step).status is StepStatus.RUNNING
         )
     )
+
+
+def _inputs(step: Step, world: World) -> dict[ArtifactName, Digest]:
+    return {name: world.artifacts[name].digest for name in sorted(step.reads()) if name in world.artifacts}
+
+
+def _from_other_inputs(step: Step, world: World) -> bool:
+    """Whether what the step makes is there, made from something else than it reads now."""
+    made = [world.artifacts[name] for name in step.produces if name in world.artifacts]
+    return any(each.inputs != _inputs(step, world) for each in made)
 
 
 def _tried_before(step: Step, plan: Plan) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from agent.core.answer import (
-    about_the_call,
     advised,
+    calls_wrongly,
     edited,
     forgiven,
     hinted,
@@ -125,7 +125,7 @@ class Replies:
         update["plan"] = hinted(update["plan"], step, hint)
         if step is None:
             update["order"] = advised(recovery, hint)
-        elif about_the_call(recovery, update["plan"]):
+        elif calls_wrongly(update["plan"].step(step), update["ledger"]):
             patch = RungChoice(rung=Rung.PATCH, start=Rung.PATCH)
             mended = recovery.model_copy(update={"choice": patch})
             update["recoveries"] = (*update["recoveries"], mended)

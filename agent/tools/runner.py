@@ -133,10 +133,17 @@ class ToolRunner:
             return await self._mutate_alone(task)
 
     async def _mutate_alone(self, task: Task) -> Result:
+        if task.anew and task.step.idempotent:
+            return await self._repeated(task)
         if task.look_first and (adopted := await self._standing(task)) is not None:
             await self._journal.begin(_identity(task, tool_of(task), task.args), task.step.id)
             return await self._adopt(task, adopted)
         return await self._bracketed(task)
+
+    async def _repeated(self, task: Task) -> Result:
+        """Do harmless work again: what stands was made from other inputs, and its promise may not show it."""
+        begun = await self._journal.begin(_identity(task, tool_of(task), task.args), task.step.id)
+        return await self._call(task, 0 if isinstance(begun, Done) else begun.attempts)
 
     async def _bracketed(self, task: Task) -> Result:
         """Call a mutating tool at most once for its identity."""
