@@ -99,6 +99,26 @@ def test_a_write_whose_answer_could_not_be_read_is_not_repeated(thrown: Exceptio
     assert calls["make_x"] == 1
 
 
+def test_a_harmless_write_is_made_again_from_new_inputs_though_what_stands_looks_well() -> None:
+    source, there = [1], dict[str, int]()
+    calls = Calls()
+
+    def write(a: int) -> int:
+        there["x"] = a
+        return a
+
+    promise = {"effect": "mutating", "idempotent": True, "ensures": "artifacts.x > 0"}
+    tools = [
+        calls.tool("a", "", lambda: source[-1], observe=lambda: source[-1]),
+        calls.tool("x", "a", write, observe=lambda: there.get("x"), **promise),
+    ]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    run(graph, goal("x"))
+    source.append(2)
+    assert values(run(graph, goal("x"))) == {"a": 2, "x": 2}
+    assert calls == {"make_a": 2, "make_x": 2}
+
+
 def test_arguments_that_were_refused_did_nothing_and_may_be_patched() -> None:
     sent: list[int] = []
 
