@@ -50,6 +50,8 @@ def _not_reused(replayed: Replayed) -> Iterator[str]:
             if artifact.mark is None and (not world.holds(name) or world.artifacts[name].digest != made_from):
                 yield f"{artifact.name} holds, although {name}, from which it was made, is another now"
     yield from _started_on_doubted(replayed)
+    for key in depth(replayed).stood_on:
+        yield f"{key} was taken as it stood, although its inputs had changed"
     for key, value in replayed.last_look.items() if replayed.satisfied else ():
         seen = {world.artifacts[name].seen for name in key.split() if world.holds(name)}
         if value is not None and seen and digest(value) not in seen:

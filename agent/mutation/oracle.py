@@ -31,6 +31,8 @@ class Depth:
     """What was done again, and what had to be."""
 
     again: tuple[Start, ...]
+    stood_on: tuple[str, ...] = ()
+    """Keys of harmless writes that were taken as they stood, although their inputs had changed."""
     doubted: frozenset[str] = frozenset()
     """Keys of what was to be looked at again, because a failure did not say which input was wrong."""
 
@@ -94,7 +96,7 @@ def depth(replayed: Replayed) -> Depth:
                 following.recovered(record)
             case _:
                 pass
-    return Depth(tuple(following.again), frozenset(following.doubted))
+    return Depth(tuple(following.again), tuple(following.stood_on), frozenset(following.doubted))
 
 
 @dataclass
@@ -108,6 +110,9 @@ class _Following:
     failed: set[str] = field(default_factory=set)
     looks: dict[str, int] = field(default_factory=dict)
     """How often a step may look again, because what it observed was doubted."""
+    carried_out: dict[str, dict[ArtifactName, str]] = field(default_factory=dict)
+    """From what a step was really made last."""
+    stood_on: list[str] = field(default_factory=list)
     doubted: set[str] = field(default_factory=set)
     again: list[Start] = field(default_factory=list)
     news: set[str] = field(default_factory=set)
@@ -129,8 +134,13 @@ class _Following:
         self.failed.discard(step.key)
 
     def ended(self, record: AttemptEnded) -> None:
+        step = self.steps[record.step]
         if not record.ok:
-            self.failed.add(self.steps[record.step].key)
+            self.failed.add(step.key)
+        elif record.how == "called":
+            self.carried_out[step.key] = self.made_from[step.key]
+        elif step.idempotent and self.carried_out.get(step.key, self.made_from[step.key]) != self.made_from[step.key]:
+            self.stood_on.append(step.key)
 
     def judged(self, record: Judged) -> None:
         if any(each.verdict is not Verdict.VERIFIED for each in record.judgements):

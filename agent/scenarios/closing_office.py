@@ -1,0 +1,118 @@
+"""The stock office of the closing scenario, on loopback: it counts shelves, and books what it is told.
+
+It misbehaves twice. One count comes back as an error inside an ordinary answer. One adjustment is booked, and
+the connection is lost before the answer: whoever books it again would correct the stock twice.
+"""
+
+import json
+import socketserver
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from pydantic import JsonValue
+
+from agent.scenarios.closing_data import SHELVES
+from agent.scenarios.tally import Tally
+
+HOST = "127.0.0.1"
+BUSY = "south"
+"""The depot whose first count is turned down, by a body that says so under a status that does not."""
+UNANSWERED = "west"
+"""The depot whose first adjustment is booked and never confirmed."""
+
+
+class Office:
+    """The service behind its HTTP front. What is booked is kept in one SQLite file."""
+
+    def __init__(self, folder: Path, tally: Tally, faults: bool) -> None:
+        """Args: where bookings are kept; counters of this world; whether it misbehaves."""
+        self._path = folder / "office.db"
+        self._tally = tally
+        self._faults = faults
+        with closing(self._open()) as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS booked (id INTEGER PRIMARY KEY, kind TEXT, body TEXT)")
+
+    def count(self, depot: str) -> JsonValue:
+        """What is on the shelves of a depot."""
+        asked = self._tally.add(f"GET /counts {depot}")
+        if self._faults and depot == BUSY and asked == 1:
+            return {"error": "too many requests: the depot is being counted", "status": 429}
+        return {"depot": depot, "pieces": dict(SHELVES[depot])}
+
+    def book(self, kind: str, body: JsonValue) -> bool:
+        """Book something, as often as it is told to; False: booked, but the answer gets lost."""
+        depot = body.get("depot") if isinstance(body, dict) else None
+        booked = self._tally.add(f"POST /{kind}" + (f" {depot}" if depot else ""))
+        with closing(self._open()) as connection, connection:
+            connection.execute("INSERT INTO booked (kind, body) VALUES (?, ?)", (kind, json.dumps(body)))
+        return not (self._faults and depot == UNANSWERED and booked == 1)
+
+    def booked(self, kind: str) -> list[JsonValue]:
+        """Everything of a kind that was booked, oldest first."""
+        with closing(self._open()) as connection:
+            found = connection.execute("SELECT body FROM booked WHERE kind = ? ORDER BY id", (kind,)).fetchall()
+        return [json.loads(body) for (body,) in found]
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=30)
+
+
+@contextmanager
+def serving(office: Office) -> Iterator[int]:
+    """Serve the office on a free port, which is given, until the context ends."""
+    server = _Server(office)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="stock-office", daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    def __init__(self, office: Office) -> None:
+        self.office = office
+        super().__init__((HOST, 0), _Front)
+
+    def server_bind(self) -> None:
+        """Bind without asking for the machine's name: a resolver may take seconds, and nobody needs it."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = HOST, self.server_address[1]
+
+
+class _Front(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_GET(self) -> None:
+        """Answer a read."""
+        target = urlsplit(self.path)
+        if target.path == "/counts":
+            return self._send(self.server.office.count(parse_qs(target.query)["depot"][0]))
+        return self._send(list(self.server.office.booked(target.path.strip("/"))))
+
+    def do_POST(self) -> None:
+        """Answer a write; or be cut off with the work done."""
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        if self.server.office.book(urlsplit(self.path).path.strip("/"), body):
+            return self._send({"booked": True}, HTTPStatus.CREATED)
+        self.close_connection = True
+        return None
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the terminal belongs to the run."""
+
+    def _send(self, answer: JsonValue, status: HTTPStatus = HTTPStatus.OK) -> None:
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
