@@ -133,7 +133,7 @@ class ToolRunner:
             return await self._mutate_alone(task)
 
     async def _mutate_alone(self, task: Task) -> Result:
-        if task.anew and task.step.idempotent:
+        if _is_harmless_anew(task):
             return await self._repeated(task)
         if task.look_first and (adopted := await self._standing(task)) is not None:
             await self._journal.begin(_identity(task, tool_of(task), task.args), task.step.id)
@@ -189,7 +189,7 @@ class ToolRunner:
     async def _failed_call(self, task: Task, error: ErrorFacts, attempts: int) -> Result:
         if _effect_after(error, task, tool_of(task)) is Effect.ABSENT:
             await self._journal.absent(_identity(task, tool_of(task), task.args), attempts)
-        elif (adopted := await self._standing(task)) is not None:
+        elif not _is_harmless_anew(task) and (adopted := await self._standing(task)) is not None:
             # the answer was lost, or said "already done"; the effect is there for all to see
             return await self._adopt(task, adopted)
         return _failed(error)
@@ -203,6 +203,11 @@ class ToolRunner:
 
     async def _look(self, task: Task) -> Observation | None:
         return await self._caller.look(tool_of(task), task.args)
+
+
+def _is_harmless_anew(task: Task) -> bool:
+    """Whether what stands is out of date and may simply be made again: whatever it looks like, it is no success."""
+    return task.anew and task.step.idempotent
 
 
 def _identity(task: Task, tool: str, args: dict[str, JsonValue]) -> EffectIdentity:

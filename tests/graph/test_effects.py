@@ -119,6 +119,27 @@ def test_a_harmless_write_is_made_again_from_new_inputs_though_what_stands_looks
     assert calls == {"make_a": 2, "make_x": 2}
 
 
+def test_what_stands_from_old_inputs_is_no_success_of_a_harmless_write_that_stumbles() -> None:
+    source, there = [1], dict[str, int]()
+    calls = Calls()
+
+    def write(a: int) -> int:
+        there["x"] = {1: 1}[a]
+        return a
+
+    promise = {"effect": "mutating", "idempotent": True, "ensures": "artifacts.x > 0"}
+    tools = [
+        calls.tool("a", "", lambda: source[-1], observe=lambda: source[-1]),
+        calls.tool("x", "a", write, observe=lambda: there.get("x"), **promise),
+    ]
+    graph = build_graph(tools, settings=calm(escalation="finish"), checkpointer=InMemorySaver())
+    assert values(run(graph, goal("x"))) == {"a": 1, "x": 1}
+    source.append(2)
+    end = run(graph, goal("x"))
+    assert end["outcome"].status == "handed_over"
+    assert not end["outcome"].artifacts["x"].valid
+
+
 def test_arguments_that_were_refused_did_nothing_and_may_be_patched() -> None:
     sent: list[int] = []
 
