@@ -177,7 +177,8 @@ def test_a_hint_reaches_the_planner_when_the_step_is_planned_anew() -> None:
 def test_a_hint_reaches_the_inner_loop() -> None:
     calls = Calls()
     working = step("x", call=None, instruction="work it out", tools=("make_a",), effect=READ)
-    replies = [calling("give_up", reason="no idea"), calling("submit", x=7)]
+    scope = '{"reason": "it does not say", "scope": "call"}'
+    replies = [calling("give_up", reason="no idea"), scope, calling("submit", x=7)]
     planner = ScriptedPlanner(draft(working))
     with scripted(*replies) as model:
         graph = assemble(
@@ -192,7 +193,7 @@ def test_a_hint_reaches_the_inner_loop() -> None:
         end = answer(graph, {"choice": "hint", "hint": "it is seven"})
     assert values(end) == {"x": 7}
     assert "it is seven" not in str(model.prompts[0])
-    assert "A person says: it is seven" in str(model.prompts[1])
+    assert "A person says: it is seven" in model.prompts[-1][-1].text
 
 
 def test_an_answer_given_twice_is_refused_while_another_question_is_open() -> None:
