@@ -6,7 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from agent.core.goal import Goal, grade
-from agent.core.plan import SETTLED, Plan, StepId, StepStatus
+from agent.core.plan import SETTLED, Plan, Step, StepId, StepStatus
 from agent.core.predicate import Judgement, Verdict
 from agent.core.value import ArtifactName, JsonValue, Value
 from agent.core.world import World
@@ -41,12 +41,16 @@ class Outcome(Value):
 
     status: OutcomeStatus
     reason: str = ""
+    limit: str = ""
+    """Name of the bound that was reached, for a run that one ended: the field of `Limits`."""
     artifacts: dict[ArtifactName, Delivered] = Field(default_factory=dict)
     grades: tuple[Judgement, ...] = ()
     """Every want and criterion with its verdict."""
     unfinished: dict[StepId, str] = Field(default_factory=dict)
     """Live steps that are not done, with their state and reason."""
     skipped: dict[StepId, str] = Field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """What keeps plan and goal from being done, one sentence each; finished work that does not hold among it."""
     proof: tuple[str, ...] = ()
     """For unreachable: the needs no tool can produce."""
 
@@ -59,7 +63,7 @@ class Completion(Value):
 
 
 def completion(goal: Goal, plan: Plan, world: World, view: Mapping[ArtifactName, JsonValue]) -> Completion:
-    """Check the plan (every live step done, or skipped with a reason) and the goal (every grade verified).
+    """Check the plan (every live step done and its work there, or skipped with a reason) and the goal (every grade).
 
     An empty plan with an unmet goal is not complete (seed 4: premature completion).
     """
@@ -69,11 +73,38 @@ def completion(goal: Goal, plan: Plan, world: World, view: Mapping[ArtifactName,
         for each in plan.with_status(StepStatus.SKIPPED)
         if not each.reason.strip()
     ]
+    missing += [
+        f"step {each.id} is done, and {name}, which it made, does not hold"
+        for each in plan.live()
+        for name in lacking(each, world)
+    ]
     grades = grade(goal, world, view)
     missing += [f"{each.predicate}: {each.verdict}" for each in grades if each.verdict is not Verdict.VERIFIED]
     if not grades:
         missing.append("the goal states nothing that could be verified")
     return Completion(complete=not missing, missing=tuple(missing))
+
+
+def lacking(step: Step, world: World) -> tuple[ArtifactName, ...]:
+    """What a finished step has made and is not there to be shown: done, yet absent from the output (seed 4)."""
+    made = step.produces if step.status is StepStatus.DONE else ()
+    return tuple(name for name in made if not world.holds(name))
+
+
+def untold(plan: Plan, outcome: Outcome, text: str) -> tuple[str, ...]:
+    """Finished work that a text about the outcome neither shows nor says to be missing; one sentence each.
+
+    What was done and is left out of the report would be missed by nobody.
+    """
+    told = set(text.replace(",", " ").split())
+    shown = {name for name, each in outcome.artifacts.items() if each.valid and name in told}
+    return tuple(
+        f"step {each.id} made {name}, of which the report says nothing"
+        for each in plan.live()
+        if each.status is StepStatus.DONE
+        for name in each.produces
+        if name not in shown and not any(f" {name}, " in sentence for sentence in outcome.missing)
+    )
 
 
 def conclude(
@@ -109,5 +140,6 @@ def conclude(
             if each.status not in SETTLED
         },
         skipped={each.id: each.reason for each in plan.with_status(StepStatus.SKIPPED)},
+        missing=completion(goal, plan, world, view).missing,
         proof=proof,
     )

@@ -47,7 +47,8 @@ def question_about(recovery: Recovery, asking: Asking) -> Question:
         learned=_learned(recovery, step, asking.ledger),
         choices=_choices(step, asking.readers),
         error=error,
-        summary=f"{about} failed: {error}" + (f" (tried: {'; '.join(tried)})" if tried else ""),
+        # of the error its first line: what follows is evidence, in which a model may claim anything
+        summary=f"{about} failed: {error.partition(chr(10))[0]}" + (f" (tried: {'; '.join(tried)})" if tried else ""),
         call=step.call if step else None,
         parameters=asking.schemas.get(step.call.tool, {}) if step and step.call else {},
         references=tuple(sorted(step.reads())) if step else (),

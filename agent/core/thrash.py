@@ -26,10 +26,13 @@ def equivalent(one: Step, other: Step) -> bool:
 
 
 def broken_step(failure: Failure | None, before: Iterable[Step]) -> Step | None:
-    """The step that was tried and failed, as it stood in the plan; a failure of no step has none."""
+    """The step that was tried and failed, as it stood in the plan; a failure of no step has none.
+
+    One that a person has said something about since is not the step any more that failed.
+    """
     if failure is None or failure.step is None:
         return None
-    return next((each for each in before if each.id == failure.step), None)
+    return next((each for each in before if each.id == failure.step and not each.hint), None)
 
 
 def unchanged(draft: tuple[Step, ...], broken: Step, present: Iterable[ArtifactName]) -> Step | None:

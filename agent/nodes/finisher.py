@@ -4,9 +4,9 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.move import Finish
-from agent.core.outcome import Outcome, OutcomeStatus, completion, conclude
+from agent.core.outcome import Outcome, OutcomeStatus, completion, conclude, untold
 from agent.core.phase import Phase
-from agent.core.plan import StepStatus
+from agent.core.plan import Plan, StepStatus
 from agent.core.predicate import reads
 from agent.core.record import Ended
 from agent.nodes.bodies import Bodies
@@ -38,7 +38,7 @@ class Finisher:
             "plan": idle,
             "phase": Phase.END,
             "trace": [ended],
-            "messages": [AIMessage(content=summary(outcome))],
+            "messages": [AIMessage(content=_report(outcome, state["plan"]))],
         }
 
     async def _conclude(self, state: RunState) -> Outcome:
@@ -53,9 +53,24 @@ class Finisher:
         return conclude(status, reason, goal, plan, world, view, move.proof)
 
 
+def _report(outcome: Outcome, plan: Plan) -> str:
+    """The summary, and what was done and is not in it."""
+    said = summary(outcome)
+    return "\n".join((said, *(f"- missing: {each}" for each in untold(plan, outcome, said))))
+
+
 def summary(outcome: Outcome) -> str:
-    """The outcome in a few lines, for chat mode: only verified artifacts are named."""
-    lines = [f"{outcome.status}: {outcome.reason}"]
+    """The outcome in a few lines, for chat mode: only verified artifacts are shown, and what is missing is said.
+
+    Of reasons only the first line: what follows is evidence, in which a model may claim anything.
+    """
+    lines = [f"{outcome.status}: {_headline(outcome.reason)}"]
     lines += [f"- {each.name} (version {each.version})" for each in outcome.artifacts.values() if each.valid]
-    lines += [f"- not done: {step}: {why}" for step, why in outcome.unfinished.items()]
+    lines += [f"- not done: {step}: {_headline(why)}" for step, why in outcome.unfinished.items()]
+    lines += [f"- left out: {step}: {_headline(why)}" for step, why in outcome.skipped.items()]
+    lines += [f"- missing: {each}" for each in outcome.missing if "does not hold" in each]
     return "\n".join(lines)
+
+
+def _headline(text: str) -> str:
+    return next(iter(text.splitlines()), "")
