@@ -203,6 +203,7 @@ def state(**channels: Any) -> RunState:
     """A whole state of a run, with the given channels."""
     empty: RunState = {
         "goal": goal("x"),
+        "heard": 0,
         "facts": {},
         "world": World(),
         "plan": plan(step("x")),

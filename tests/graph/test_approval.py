@@ -331,7 +331,12 @@ def test_an_inner_call_is_run_as_it_was_edited() -> None:
     sent: list[int] = []
     turns = [calling("book", n=1), calling("book", n=1), calling("submit", x=1)]
     planner, _, script, settings = inner(calls, *turns, tools=("book",))
-    book = calls.tool("b", "", lambda n: sent.append(n) or n, takes="n", args={"n": 1}, effect="mutating", name="book")
+
+    def write(n: int) -> int:
+        sent.append(n)
+        return n
+
+    book = calls.tool("b", "", write, takes="n", args={"n": 1}, effect="mutating", name="book")
     with script as model:
         graph = assemble(
             [book], memory_database(), settings, model=model, planner=planner, checkpointer=InMemorySaver()

@@ -178,9 +178,8 @@ def test_a_hint_reaches_the_inner_loop() -> None:
     calls = Calls()
     working = step("x", call=None, instruction="work it out", tools=("make_a",), effect=READ)
     scope = '{"reason": "it does not say", "scope": "call"}'
-    replies = [calling("give_up", reason="no idea"), scope, calling("submit", x=7)]
     planner = ScriptedPlanner(draft(working))
-    with scripted(*replies) as model:
+    with scripted(calling("give_up", reason="no idea"), scope, calling("submit", x=7)) as model:
         graph = assemble(
             [calls.tool("a")],
             memory_database(),
