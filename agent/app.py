@@ -108,12 +108,14 @@ def assemble(
     contracts, limits = registry.contracts, settings.limits
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(clock),
-        Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock),
+        Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock, settings.prices),
         Phase.DISPATCHER: Dispatcher(limits, consent, bodies, inbox, clock),
-        Phase.EXECUTOR: Executor(runner, bodies, clock, settings.jitter),
+        Phase.EXECUTOR: Executor(runner, bodies, clock, settings.jitter, settings.prices),
         Phase.VERIFIER: Verifier(caller, bodies, clock),
-        Phase.CLASSIFIER: Classifier(contracts, limits, bodies, clock, scope_model, patcher is not None),
-        Phase.REPAIRER: Repairer(planner, patcher, registry, bodies, clock),
+        Phase.CLASSIFIER: Classifier(
+            contracts, limits, bodies, clock, scope_model, patcher is not None, settings.prices
+        ),
+        Phase.REPAIRER: Repairer(planner, patcher, registry, bodies, clock, limits, settings.prices),
         Phase.ESCALATOR: Escalator(asks, readers, consent, limits, registry.schemas(), bodies, inbox, clock),
         Phase.FINISHER: Finisher(bodies, clock),
     }

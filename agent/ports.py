@@ -11,6 +11,7 @@ from agent.core.goal import Criterion, Goal
 from agent.core.move import PlanOrder
 from agent.core.plan import Call, Step, StepId
 from agent.core.predicate import Judgement
+from agent.core.spending import Usage as Usage  # re-exported: every answer of a port carries one
 from agent.core.value import ArtifactName, Digest, JsonValue, Value
 
 View = Mapping[ArtifactName, JsonValue]
@@ -35,15 +36,6 @@ class PlanRequest(Value):
     """A rewrite of a part, not a plan for the whole goal."""
     before: tuple[Step, ...] = ()
     """The live steps of the plan that is redrawn. For checking drafts against; a model never sees them."""
-
-
-class Usage(Value):
-    """What a port call cost."""
-
-    calls: int = 0
-    tokens: int = 0
-    estimated: bool = False
-    """The provider did not say; the tokens were counted from the text."""
 
 
 class PlanDraft(Value):

@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from agent.core.consent import Approve
 from agent.core.limits import Limits
+from agent.core.spending import Price
 from agent.core.value import words
 
 
@@ -31,6 +32,8 @@ class Settings(BaseSettings):
     tools: str | None = None
     """`module:attribute` with a list of tools, for the graph that `langgraph dev` serves."""
     limits: Limits = Limits()
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """Money by model, as `{"gpt-5": {"tokens_in": 1.25, "tokens_out": 10}}` per million; `*` is any other model."""
     step_timeout: PositiveFloat = 3600.0
     """Seconds one attempt of a step may take."""
     inline_bytes: int = Field(default=4096, ge=0)

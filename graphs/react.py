@@ -17,7 +17,8 @@ from langgraph.runtime import Runtime
 from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
 from agent.core.repetition import Heard
-from agent.models.asking import ask, cut_short, total
+from agent.core.spending import total
+from agent.models.asking import ask, cut_short
 from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function, waiting
 from agent.models.prompts import Prompt, fenced
 from agent.models.turns import actions, normalised, taken_ids

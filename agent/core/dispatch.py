@@ -14,6 +14,7 @@ from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, PlanOrder, St
 from agent.core.outcome import OutcomeStatus, completion
 from agent.core.plan import Plan, Step, StepId, StepStatus, cycle, ready
 from agent.core.predicate import Verdict, judge, reads
+from agent.core.repeating import reproduced
 from agent.core.value import ArtifactName, JsonValue
 from agent.core.world import GIVEN, World
 
@@ -93,7 +94,8 @@ def _drained(plan: Plan, stop: Stop | None, order: PlanOrder | None) -> Move:
         assert order is not None
         return Draw(order=order)
     barren = stop.limit == "barren"
-    return Finish(status=OutcomeStatus.NO_PROGRESS if barren else OutcomeStatus.OUT_OF_BUDGET, reason=str(stop))
+    status = OutcomeStatus.NO_PROGRESS if barren else OutcomeStatus.OUT_OF_BUDGET
+    return Finish(status=status, reason=str(stop), limit=stop.limit)
 
 
 def _fallen_assumptions(world: World, view: View) -> Move | None:
@@ -136,7 +138,11 @@ def _advance(
     stale = _stale(world, _ancestry(world, candidates))
     if stale:
         return Look(names=stale)
-    broken = {each.id: failure for each in candidates if (failure := _violation(each, world, view))}
+    broken = {
+        each.id: failure
+        for each in candidates
+        if (failure := _violation(each, world, view) or reproduced(each, ledger)) is not None
+    }
     startable = tuple(each.id for each in candidates if each.id not in {*broken, *held})[:room]
     if startable:
         return Start(steps=startable, wait=not broken)

@@ -59,11 +59,16 @@ class RungChoice(Value):
     delay: float = 0.0
     """Seconds to wait before the step is tried again, jitter not included."""
     joined: bool = False
-    """A replan was ordered already; this failure goes along with it and is not charged."""
+    """A replan was ordered, or the endpoint rests, already; this failure goes along and is not charged."""
 
 
 def choose_rung(
-    classified: Classified, options: Options, limits: Limits, ledger: Ledger, ordered: bool = False
+    classified: Classified,
+    options: Options,
+    limits: Limits,
+    ledger: Ledger,
+    ordered: bool = False,
+    resting: bool = False,
 ) -> RungChoice:
     """Climb from the rung the scope names to the first one that is applicable and not used up.
 
@@ -73,8 +78,11 @@ def choose_rung(
         limits: what is allowed.
         ledger: what is spent.
         ordered: a replan is under way; what would end there as well joins it.
+        resting: the endpoint that refused the call has been given a rest already; the step waits with the others.
     """
     start = first_rung(classified, ledger)
+    if resting and start is Rung.RETRY and options.repeatable:
+        return RungChoice(rung=Rung.RETRY, start=start, joined=True, delay=_asked(classified, limits))
     if ordered and (classified.outdated or classified.scope in (Scope.PRECONDITION, Scope.GOAL)):
         return RungChoice(rung=Rung.REPLAN, start=start, joined=True)
     passed: list[Refusal] = []
@@ -93,14 +101,15 @@ def first_rung(classified: Classified, ledger: Ledger) -> Rung:
         return Rung.REPLAN
     by_scope = FIRST_RUNG[classified.scope]
     before = ledger.failures.get(classified.failure.fingerprint)
-    return by_scope if before is None else max(by_scope, Rung(before), key=LADDER.index)
+    return by_scope if before is None else max(by_scope, _after(Rung(before)), key=LADDER.index)
 
 
 def spent(ledger: Ledger, choice: RungChoice, classified: Classified) -> Ledger:
     """Charge a rung, before it is carried out, so that a repair that throws is paid for too."""
     failure, rung = classified.failure, choice.rung
     if choice.joined:
-        return ledger
+        # those who wait together have failed once: each on its own would look like a run without progress
+        return ledger.add(barren=-1) if rung is Rung.RETRY and ledger.barren else ledger
     failures = {**ledger.failures, failure.fingerprint: rung.value}
     charged = ledger.model_copy(update={"failures": failures})
     if rung is Rung.REPLAN:
@@ -111,6 +120,14 @@ def spent(ledger: Ledger, choice: RungChoice, classified: Classified) -> Ledger:
     return charged.model_copy(update={rung.value: {**used, failure.key: used.get(failure.key, 0) + 1}})
 
 
+def _after(rung: Rung) -> Rung:
+    """Where a failure begins that is back: a patch that brings it back made no progress, so the next rung is due.
+
+    A rewrite may be done once more, for its region grows.
+    """
+    return Rung.REWRITE if rung is Rung.PATCH else rung
+
+
 def _refused(rung: Rung, classified: Classified, options: Options, limits: Limits, ledger: Ledger) -> str:
     """Why a rung cannot be taken; empty when it can."""
     if rung is Rung.ESCALATE:
@@ -118,7 +135,8 @@ def _refused(rung: Rung, classified: Classified, options: Options, limits: Limit
     if not options.repeatable:
         left = "unknown and nothing can observe it" if classified.effect is Effect.UNKNOWN else "not what was expected"
         return f"the effect of the call is {left}; doing it again could do it twice"
-    return _exhausted(rung, classified.failure.key, limits, ledger) or _inapplicable(rung, options, limits, ledger)
+    used = _exhausted(rung, classified.failure.key, limits, ledger)
+    return used or _too_long(rung, classified, limits, ledger) or _inapplicable(rung, options, limits, ledger)
 
 
 def _exhausted(rung: Rung, key: str, limits: Limits, ledger: Ledger) -> str:
@@ -132,6 +150,12 @@ def _exhausted(rung: Rung, key: str, limits: Limits, ledger: Ledger) -> str:
     run_limit: int = getattr(limits, f"{plural}_per_run")
     total = sum(used.values())
     return f"{rung.value} budget of the run used: {total} of {run_limit}" if total >= run_limit else ""
+
+
+def _too_long(rung: Rung, classified: Classified, limits: Limits, ledger: Ledger) -> str:
+    """A wait that would outlast the run is no retry."""
+    asked, left = classified.failure.error.retry_after or 0.0, limits.seconds - ledger.seconds
+    return f"it asks to wait {asked:g} s, and {left:g} s are left" if rung is Rung.RETRY and asked > left else ""
 
 
 def _inapplicable(rung: Rung, options: Options, limits: Limits, ledger: Ledger) -> str:
@@ -153,4 +177,8 @@ def _delay(rung: Rung, classified: Classified, limits: Limits, ledger: Ledger) -
         return 0.0
     used = ledger.retry if rung is Rung.RETRY else ledger.rewrite
     backoff = min(limits.backoff * 2.0 ** used.get(classified.failure.key, 0), limits.backoff_cap)
-    return max(backoff, classified.failure.error.retry_after or 0.0)
+    return max(backoff, _asked(classified, limits))
+
+
+def _asked(classified: Classified, limits: Limits) -> float:
+    return classified.failure.error.retry_after or min(limits.backoff, limits.backoff_cap)

@@ -22,16 +22,32 @@ class Limits(Value):
     patches_per_run: PositiveInt = 50
     rewrites_per_run: PositiveInt = 20
     planner_calls: PositiveInt = 20
-    model_calls: PositiveInt = 500
-    """Calls to any model role but the planner."""
+    classifier_calls: PositiveInt = 100
+    repairer_calls: PositiveInt = 100
+    executor_turns: PositiveInt = 1_000
+    """Model turns of all steps together; `turns` bounds one attempt."""
     tool_calls: PositiveInt = 10_000
     tokens: PositiveInt = 2_000_000
+    """In and out, of all roles together."""
+    planner_tokens_in: PositiveInt = 1_000_000
+    """What a role may read, and, in the next, write; likewise for the other roles."""
+    planner_tokens_out: PositiveInt = 200_000
+    classifier_tokens_in: PositiveInt = 500_000
+    classifier_tokens_out: PositiveInt = 100_000
+    repairer_tokens_in: PositiveInt = 500_000
+    repairer_tokens_out: PositiveInt = 100_000
+    executor_tokens_in: PositiveInt = 2_000_000
+    executor_tokens_out: PositiveInt = 500_000
+    money: PositiveFloat = 100.0
+    """In the currency of the price table; what nobody priced costs nothing."""
     seconds: PositiveFloat = 24 * 3600.0
     """Wall clock of one run, waiting for a person not counted."""
     steps: PositiveInt = 5_000
     """Attempts started."""
     moves: PositiveInt = 50_000
     """Rounds of the loop: nothing may go round for ever."""
+    supersteps: PositiveInt = 250_000
+    """LangGraph's super-steps, of every phase node together."""
     barren: PositiveInt = 25
     """Failed attempts in a row without a newly verified artifact."""
     turns: PositiveInt = 12
@@ -52,12 +68,26 @@ class Ledger(Value):
     run: int = 1
     """Number of the run on this thread."""
     planner_calls: int = 0
-    model_calls: int = 0
+    classifier_calls: int = 0
+    repairer_calls: int = 0
+    executor_turns: int = 0
     tool_calls: int = 0
     tokens: int = 0
+    planner_tokens_in: int = 0
+    planner_tokens_out: int = 0
+    classifier_tokens_in: int = 0
+    classifier_tokens_out: int = 0
+    repairer_tokens_in: int = 0
+    repairer_tokens_out: int = 0
+    executor_tokens_in: int = 0
+    executor_tokens_out: int = 0
+    tokens_estimated: int = 0
+    """Those among `tokens` that nobody told: counted from the text."""
+    money: float = 0.0
     seconds: float = 0.0
     steps: int = 0
     moves: int = 0
+    supersteps: int = 0
     barren: int = 0
     verified: int = 0
     """Artifacts newly verified: the only measure of progress."""
@@ -73,6 +103,11 @@ class Ledger(Value):
     """Failure fingerprint -> highest rung taken for it; a repair that brings it back made no progress."""
     tried: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Step key -> digests of calls proven wrong; a patch may not choose one of them again."""
+
+    endpoints: dict[str, str] = Field(default_factory=dict)
+    """Tool -> the host it was seen to call, or its own name; empty text stands for the model of a step."""
+    cooldowns: dict[str, float] = Field(default_factory=dict)
+    """Endpoint -> until when nobody calls it, in seconds since the epoch."""
 
     def add(self, **spent: float) -> "Ledger":
         """The ledger with amounts added to the named counters."""
@@ -90,12 +125,17 @@ class Stop(Value):
         return f"{self.limit} limit reached: {self.spent:g} of {self.allowed:g}"
 
 
-_HARD = ("planner_calls", "model_calls", "tool_calls", "tokens", "seconds", "steps", "moves")
+ROLES = ("planner", "classifier", "repairer", "executor")
+CALLS = ("planner_calls", "classifier_calls", "repairer_calls", "executor_turns")
+"""The counter of each role's model calls, in the order of `ROLES`."""
+_TOKENS = tuple(f"{role}_tokens_{way}" for role in ROLES for way in ("in", "out"))
+HARD = (*CALLS, "tool_calls", "tokens", *_TOKENS, "money", "seconds", "steps", "moves", "supersteps", "barren")
+"""Bounds that end a run; rungs have budgets of their own and end nothing."""
 
 
 def stopped(limits: Limits, ledger: Ledger) -> Stop | None:
     """The first hard bound that is used up, if any."""
-    for name in (*_HARD, "barren"):
+    for name in HARD:
         allowed, spent = getattr(limits, name), getattr(ledger, name)
         if spent >= allowed:
             return Stop(limit=name, allowed=allowed, spent=spent)

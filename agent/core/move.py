@@ -69,6 +69,8 @@ class Finish(Value):
     move: Literal["finish"] = "finish"
     status: OutcomeStatus
     reason: str = ""
+    limit: str = ""
+    """The bound that was reached, if that is why."""
     proof: tuple[str, ...] = ()
 
 

@@ -139,6 +139,8 @@ class Recovered(Record):
     """As it was when the choice was made."""
     ordered: bool = False
     """A replan was under way."""
+    resting: bool = False
+    """The endpoint rested already."""
     choice: RungChoice
 
 

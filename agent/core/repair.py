@@ -9,7 +9,9 @@ from agent.core.ladder import Options
 from agent.core.limits import Ledger
 from agent.core.plan import Plan, Step, StepId, downstream, upstream
 from agent.core.reference import UnresolvedReference, referenced
-from agent.core.value import ArtifactName, JsonValue, Value, digest
+from agent.core.repeating import call_digest as call_digest  # re-exported: part of what a repair is judged by
+from agent.core.repeating import noted, repeats
+from agent.core.value import ArtifactName, Value
 
 
 class Patch(Value):
@@ -31,11 +33,6 @@ class Region(Value):
     """Share of the live plan that is invalid; looking again at something is not counted."""
 
 
-def call_digest(tool: str, args: dict[str, JsonValue]) -> str:
-    """Identity of a call, for the rule that no repair may reproduce a call that failed."""
-    return digest([tool, args])
-
-
 def next_patch(step: Step, contracts: Contracts, ledger: Ledger) -> Patch | None:
     """The next declared way to make the same artifact: an alternative value first, then a stand-in tool."""
     if step.call is None:
@@ -47,8 +44,7 @@ def next_patch(step: Step, contracts: Contracts, ledger: Ledger) -> Patch | None
 
 def proven_wrong(step: Step, ledger: Ledger) -> bool:
     """Whether the step makes a call that failed before for the same products."""
-    wrong = ledger.tried.get(step.key, ())
-    return step.call is not None and call_digest(step.call.tool, step.call.args) in wrong
+    return step.call is not None and repeats(step.call, step.key, ledger, {})
 
 
 def learned(draft: Iterable[Step], contracts: Contracts, ledger: Ledger) -> tuple[Step, ...]:
@@ -60,14 +56,8 @@ def learned(draft: Iterable[Step], contracts: Contracts, ledger: Ledger) -> tupl
 
 
 def remember(ledger: Ledger, step: Step) -> Ledger:
-    """Note that the step's present call was proven wrong."""
-    if step.call is None:
-        return ledger
-    known = ledger.tried.get(step.key, ())
-    wrong = call_digest(step.call.tool, step.call.args)
-    if wrong in known:
-        return ledger
-    return ledger.model_copy(update={"tried": {**ledger.tried, step.key: (*known, wrong)}})
+    """Note that the step's present call was proven wrong, as it was planned."""
+    return noted(ledger, step, {})
 
 
 def forget(ledger: Ledger, plan: Plan, changed: Iterable[ArtifactName]) -> Ledger:

@@ -9,9 +9,9 @@ from openai import LengthFinishReasonError
 
 from agent.boundary import guarded
 from agent.core.failure import ErrorFacts
+from agent.core.spending import Usage
 from agent.core.value import canonical
 from agent.plain import as_json
-from agent.ports import Usage
 
 SECONDS = 900.0
 """Longest wait for one reply; the client's own time-out is shorter, a model passed in may have none."""
@@ -29,29 +29,46 @@ async def ask(model: Runnable[list[BaseMessage], AIMessage], messages: list[Base
     """Ask once. Never throws, and never asks again by itself."""
     reply = await guarded(_replied(model, messages), SECONDS)
     if isinstance(reply, ErrorFacts):
-        return Said(reply, Usage(calls=1))
+        return Said(reply, _unanswered(messages, reply))
     if not isinstance(reply, AIMessage):
         wrong = ErrorFacts(kind="exception", type="TypeError", message=f"the model gave {type(reply).__name__}")
-        return Said(wrong, Usage(calls=1))
+        return Said(wrong, _estimate(messages, None))
     return Said(reply, usage_of(messages, reply))
 
 
 def usage_of(messages: Sequence[BaseMessage], reply: AIMessage) -> Usage:
     """What a reply cost: as the provider says, else counted from the text."""
-    told = reply.usage_metadata
-    if told and told["total_tokens"]:
-        return Usage(calls=1, tokens=told["total_tokens"])
-    text = sum(len(str(each.text)) for each in (*messages, reply)) + len(_called(reply))
-    return Usage(calls=1, tokens=text // CHARACTERS_PER_TOKEN + 1, estimated=True)
+    told, name = reply.usage_metadata, _model(reply)
+    if not told or not told["total_tokens"]:
+        return _estimate(messages, reply).model_copy(update={"model": name, "cost": _cost(reply)})
+    # a server that names only the sum, or thinks in tokens it does not list, is charged for the rest as written
+    sent = min(told["input_tokens"], told["total_tokens"])
+    written = told["total_tokens"] - sent
+    return Usage(calls=1, tokens_in=sent, tokens_out=written, model=name, cost=_cost(reply))
 
 
-def total(one: Usage, other: Usage) -> Usage:
-    """Two costs together; estimated if one of them is."""
-    return Usage(
-        calls=one.calls + other.calls,
-        tokens=one.tokens + other.tokens,
-        estimated=one.estimated or other.estimated,
-    )
+def _unanswered(messages: Sequence[BaseMessage], error: ErrorFacts) -> Usage:
+    """A call that gave an error: what was refused with a status costs nothing; a lost answer was read, and is paid."""
+    return Usage(calls=1) if error.status is not None else _estimate(messages, None)
+
+
+def _estimate(messages: Sequence[BaseMessage], reply: AIMessage | None) -> Usage:
+    sent = sum(len(str(each.text)) for each in messages) // CHARACTERS_PER_TOKEN + 1
+    written = (len(str(reply.text)) + len(_called(reply))) // CHARACTERS_PER_TOKEN + 1 if reply is not None else 0
+    return Usage(calls=1, tokens_in=sent, tokens_out=written, tokens_estimated=sent + written)
+
+
+def _model(reply: AIMessage) -> str:
+    name = reply.response_metadata.get("model_name") or reply.response_metadata.get("model")
+    return name if isinstance(name, str) else ""
+
+
+def _cost(reply: AIMessage) -> float | None:
+    """Money, where a provider tells it: some add it to the usage, proxies put it into the metadata."""
+    told = reply.response_metadata.get("token_usage")
+    places = (told, reply.response_metadata, reply.additional_kwargs)
+    found = (each.get(name) for each in places if isinstance(each, dict) for name in ("cost", "total_cost"))
+    return next((float(each) for each in found if isinstance(each, int | float) and each >= 0), None)
 
 
 def cut_short(reply: AIMessage) -> bool:
@@ -65,10 +82,14 @@ async def _replied(model: Runnable[list[BaseMessage], AIMessage], messages: list
         return await model.ainvoke(messages)
     except LengthFinishReasonError as error:  # the client throws the cut reply away; it is paid for all the same
         completion = error.completion
-        used = completion.usage.total_tokens if completion.usage else 0
+        used = completion.usage
         cut = AIMessage(completion.choices[0].message.content or "", response_metadata={"finish_reason": "length"})
         if used:
-            cut.usage_metadata = {"input_tokens": 0, "output_tokens": used, "total_tokens": used}
+            cut.usage_metadata = {
+                "input_tokens": used.prompt_tokens,
+                "output_tokens": used.completion_tokens,
+                "total_tokens": used.total_tokens,
+            }
         return cut
 
 

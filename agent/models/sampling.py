@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from agent.core.failure import ErrorFacts
 from agent.core.signs import TRANSIENT_STATUS, TRANSIENT_TYPES
+from agent.core.spending import total
 from agent.core.value import JsonValue
-from agent.models.asking import total
 from agent.models.reading import InvalidOutput
 from agent.models.structured import Structured
 from agent.ports import Usage

@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from agent.boundary import facts_of
 from agent.core.failure import ErrorFacts
+from agent.core.spending import total
 from agent.core.value import JsonValue
-from agent.models.asking import Said, ask, total
+from agent.models.asking import Said, ask
 from agent.models.reading import InvalidOutput, raw_text, read
 from agent.ports import Usage
 

@@ -1,19 +1,23 @@
 """Classifier: what does a failure prove false, and which rung answers it? The table first, a model last."""
 
+from types import MappingProxyType
+
 from langchain_core.runnables import RunnableConfig
 
-from agent.core.classification import classify, conclude, outdated
+from agent.core.classification import blame, classify, conclude, outdated
 from agent.core.contract import EffectClass, ToolContract
 from agent.core.control import Recovery
+from agent.core.cooldown import joins, limited, rested
 from agent.core.failure import Classified, Failure, Origin, Scope, Trigger
 from agent.core.grant import granted
 from agent.core.invalidation import invalidate
 from agent.core.ladder import Rung, choose_rung, spent
-from agent.core.limits import Ledger, Limits
+from agent.core.limits import Ledger, Limits, stopped
 from agent.core.phase import Phase
 from agent.core.plan import Plan
 from agent.core.record import Invalidated, Recovered, TraceRecord
 from agent.core.repair import options, region, remember
+from agent.core.spending import Prices, charged
 from agent.core.value import JsonValue
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
@@ -32,14 +36,16 @@ class Classifier:
         clock: Clock,
         model: ScopeModel | None,
         model_can_patch: bool,
+        prices: Prices = MappingProxyType({}),
     ) -> None:
-        """Args: contracts; limits; artifact bodies; time; what to ask when the table does not know."""
+        """Args: contracts; limits; artifact bodies; time; what to ask when the table does not know; what it costs."""
         self._contracts = contracts
         self._limits = limits
         self._bodies = bodies
         self._clock = clock
         self._model = model
         self._model_can_patch = model_can_patch
+        self._prices = prices
 
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Classify every failure that came in together, one after the other."""
@@ -48,7 +54,7 @@ class Classifier:
         recoveries: list[Recovery] = []
         trace: list[TraceRecord] = []
         for failure in state["failures"]:
-            classified, ledger = await self._classify(failure, world, plan, ledger)
+            classified, ledger = await self._classify(failure, world, plan, ledger, limits)
             ordered = state["order"] is not None or any(each.choice.rung is Rung.REPLAN for each in recoveries)
             recovery, ledger = self._choose(classified, plan, ledger, limits, trace, ordered)
             if _is_looked_at_again(recovery):
@@ -64,7 +70,9 @@ class Classifier:
             "trace": trace,
         }
 
-    async def _classify(self, failure: Failure, world: World, plan: Plan, ledger: Ledger) -> tuple[Classified, Ledger]:
+    async def _classify(
+        self, failure: Failure, world: World, plan: Plan, ledger: Ledger, limits: Limits
+    ) -> tuple[Classified, Ledger]:
         view = await self._bodies.view(world, failure.reads)
         mutating = _mutates(failure, plan, self._contracts)
         if outdated(failure, world.digests(failure.inputs)):
@@ -74,7 +82,8 @@ class Classifier:
         known = classify(failure, mutating, view)
         if known is not None:
             return known, ledger
-        if self._model is None:
+        # a hundred failures may come in together; the budget ends the asking, and the dispatcher then ends the run
+        if self._model is None or stopped(limits, ledger):
             return conclude(failure, Scope.CALL, Origin.AGENT, "default", mutating, view), ledger
         return await self._ask(self._model, failure, plan, ledger, mutating, view)
 
@@ -89,8 +98,9 @@ class Classifier:
     ) -> tuple[Classified, Ledger]:
         step = next((each for each in plan.live() if each.id == failure.step), None)
         answer = await model.scope(step.intent if step else failure.key, failure.tool, failure.error)
-        paid = ledger.add(model_calls=answer.usage.calls, tokens=answer.usage.tokens)
-        return conclude(failure, answer.scope, Origin.AGENT, "model", mutating, view), paid
+        paid = charged(ledger, "classifier", answer.usage, self._prices)
+        origin = blame(failure, answer.scope, view)
+        return conclude(failure, answer.scope, origin, "model", mutating, view), paid
 
     def _choose(
         self,
@@ -106,20 +116,26 @@ class Classifier:
         if step is not None and classified.scope is Scope.CALL and classified.failure.trigger is Trigger.TASK_FAILURE:
             ledger = remember(ledger, step)
         open_ = options(classified, plan, self._contracts, ledger, self._model_can_patch)
-        choice = choose_rung(classified, open_, limits, ledger, ordered)
+        now = self._clock.now()
+        resting = joins(classified, ledger, now)
+        choice = choose_rung(classified, open_, limits, ledger, ordered, resting)
         trace.append(
             Recovered(
-                at=self._clock.now(),
+                at=now,
                 run=ledger.run,
                 classified=classified,
                 options=open_,
                 limits=limits,
                 ledger=ledger,
                 ordered=ordered,
+                resting=resting,
                 choice=choice,
             )
         )
-        return Recovery(classified=classified, choice=choice), spent(ledger, choice, classified)
+        paid = spent(ledger, choice, classified)
+        if choice.rung is Rung.RETRY and limited(classified):
+            paid = rested(paid, classified, choice.delay, now)
+        return Recovery(classified=classified, choice=choice), paid
 
     def _mark(
         self, classified: Classified, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]

@@ -1,20 +1,23 @@
 """Executor: starts whatever is marked running and not in flight, returns as soon as one attempt has finished."""
 
 import time
+from types import MappingProxyType
 
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.contract import EffectClass
+from agent.core.cooldown import resting
 from agent.core.failure import ErrorFacts
 from agent.core.move import Start
 from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.record import AttemptEnded, TraceRecord, nudged
 from agent.core.reference import UnresolvedReference, resolve
+from agent.core.spending import Prices, charged
 from agent.core.value import ArtifactName, Digest, JsonValue
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
-from agent.nodes.scope import scope_of, thread_of
+from agent.nodes.scope import RunScope, scope_of, thread_of
 from agent.nodes.state import RunState, RunUpdate
 from agent.ports import Attempt, Clock, Result, StepRunner, Task
 
@@ -24,28 +27,36 @@ Allowed = dict[str, dict[str, JsonValue]]
 class Executor:
     """Runs steps side by side and harvests the first that finishes."""
 
-    def __init__(self, runner: StepRunner, bodies: Bodies, clock: Clock, jitter: float) -> None:
-        """Args: what carries out an attempt; artifact bodies; time; random share added to a delay."""
+    def __init__(
+        self,
+        runner: StepRunner,
+        bodies: Bodies,
+        clock: Clock,
+        jitter: float,
+        prices: Prices = MappingProxyType({}),
+    ) -> None:
+        """Args: what carries out an attempt; artifact bodies; time; random share added to a delay; money by model."""
         self._runner = runner
         self._bodies = bodies
         self._clock = clock
         self._jitter = jitter
+        self._prices = prices
 
     async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Launch, harvest, return. A step marked running that is not in flight was lost with its process."""
         scope, move = scope_of(config), state["move"]
+        scope.rest(state["ledger"])
         plan, started = state["plan"], move.steps if isinstance(move, Start) else ()
         for step in plan.with_status(StepStatus.RUNNING):
             if not scope.holds(step.id):
                 doubtful = step.id not in started or _tried_before(step, plan)
-                work = self._attempt(thread_of(config), step, state["world"], doubtful, state.get("allowed") or {})
+                allowed = state.get("allowed") or {}
+                work = self._attempt(thread_of(config), scope, step, state["world"], doubtful, allowed)
                 scope.launch(step.id, work, mutating=step.effect is EffectClass.MUTATING)
         finished = await scope.harvest(wait=move.wait if isinstance(move, Start) else True)
-        ledger = state["ledger"].add(
-            tool_calls=sum(each.result.tool_calls for each in finished),
-            model_calls=sum(each.result.usage.calls for each in finished),
-            tokens=sum(each.result.usage.tokens for each in finished),
-        )
+        ledger = state["ledger"].add(tool_calls=sum(each.result.tool_calls for each in finished))
+        for each in finished:
+            ledger = charged(ledger, "executor", each.result.usage, self._prices)
         ended = tuple(each for each in finished if not each.result.asks)
         return {
             "plan": _asking(plan, finished),
@@ -55,12 +66,14 @@ class Executor:
             "trace": [record for each in finished for record in self._records(each, ledger.run)],
         }
 
-    async def _attempt(self, thread: str, step: Step, world: World, doubtful: bool, allowed: Allowed) -> Attempt:
+    async def _attempt(
+        self, thread: str, scope: RunScope, step: Step, world: World, doubtful: bool, allowed: Allowed
+    ) -> Attempt:
         """One try, as a task of its own: wait out the backoff, resolve the references, run, park the value.
 
         A doubtful one may have acted before, under other arguments, which the journal cannot tell: it looks first.
         """
-        await self._clock.sleep(step.delay * (1 + self._jitter * self._clock.jitter()))
+        await self._waited(step, scope)
         begun = time.monotonic()
         inputs = await self._bodies.view(world, step.reads())
         result = await self._result(thread, step, world, inputs, doubtful, allowed)
@@ -76,6 +89,16 @@ class Executor:
             result=result,
             seconds=time.monotonic() - begun,
         )
+
+    async def _waited(self, step: Step, scope: RunScope) -> None:
+        """Wait out the backoff, and as long as the step's endpoint rests: another step may make it longer meanwhile."""
+        await self._sleep(step.delay)
+        tool = step.call.tool if step.call else ""
+        while (left := resting(scope.ledger, tool) - self._clock.now()) > 0:
+            await self._sleep(left)
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds * (1 + self._jitter * self._clock.jitter()))
 
     async def _result(
         self,

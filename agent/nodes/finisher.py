@@ -50,7 +50,8 @@ class Finisher:
         judged = completion(goal, plan, world, view)
         if status is OutcomeStatus.SATISFIED and not judged.complete:
             status, reason = OutcomeStatus.NO_PROGRESS, "; ".join(judged.missing)
-        return conclude(status, reason, goal, plan, world, view, move.proof)
+        outcome = conclude(status, reason, goal, plan, world, view, move.proof)
+        return outcome.model_copy(update={"limit": move.limit})
 
 
 def _report(outcome: Outcome, plan: Plan) -> str:

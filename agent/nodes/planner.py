@@ -1,5 +1,7 @@
 """Planner: goal and world in, plan out. Called only on the dispatcher's order, and charged before it runs."""
 
+from types import MappingProxyType
+
 from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
@@ -20,6 +22,7 @@ from agent.core.plan import Plan, StepStatus, hints
 from agent.core.predicate import reads
 from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
 from agent.core.repair import learned
+from agent.core.spending import Prices, charged
 from agent.core.value import ArtifactName, canonical
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
@@ -33,12 +36,20 @@ PREVIEW = 300
 class PlannerNode:
     """Draws the plan for the whole goal."""
 
-    def __init__(self, planner: Planner, contracts: dict[str, ToolContract], bodies: Bodies, clock: Clock) -> None:
-        """Args: the planner port; what the tools promise; artifact bodies for previews; the time."""
+    def __init__(
+        self,
+        planner: Planner,
+        contracts: dict[str, ToolContract],
+        bodies: Bodies,
+        clock: Clock,
+        prices: Prices = MappingProxyType({}),
+    ) -> None:
+        """Args: the planner port; what the tools promise; artifact bodies for previews; the time; money by model."""
         self._planner = planner
         self._contracts = contracts
         self._bodies = bodies
         self._clock = clock
+        self._prices = prices
 
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Draw, lay the draft over the old plan, and go back to the top of the loop."""
@@ -105,7 +116,7 @@ class PlannerNode:
             "plan": plan,
             "order": None,
             "unresolved": (),
-            "ledger": _charged(state["ledger"], draft.usage),
+            "ledger": _charged(state["ledger"], draft.usage, self._prices),
             "phase": Phase.DISPATCHER,
             "trace": trace,
         }
@@ -124,7 +135,7 @@ class PlannerNode:
         return {
             "order": None,
             "move": Finish(status=OutcomeStatus.UNREACHABLE, reason=reason, proof=proof),
-            "ledger": _charged(state["ledger"], _usage(error)),
+            "ledger": _charged(state["ledger"], _usage(error), self._prices),
             "phase": Phase.FINISHER,
             "trace": self._refusal(state, order, error),
         }
@@ -145,7 +156,7 @@ class PlannerNode:
         return {
             "order": None,
             "unresolved": (*state["unresolved"], Recovery(classified=classified, choice=choice)),
-            "ledger": _charged(state["ledger"], _usage(error)).add(escalate=1),
+            "ledger": _charged(state["ledger"], _usage(error), self._prices).add(escalate=1),
             "phase": Phase.DISPATCHER,
             "trace": self._refusal(state, order, error),
         }
@@ -166,8 +177,9 @@ def _completed(goal: Goal, draft: PlanDraft) -> Goal:
     return goal.model_copy(update={"wants": draft.wants, "criteria": criteria, "revision": goal.revision + 1})
 
 
-def _charged(ledger: Ledger, usage: Usage) -> Ledger:
-    return ledger.add(planner_calls=1, tokens=usage.tokens)
+def _charged(ledger: Ledger, usage: Usage, prices: Prices) -> Ledger:
+    """A draw without a model counts as one call: planning again and again is thrash, whoever plans."""
+    return charged(ledger, "planner", usage.model_copy(update={"calls": max(1, usage.calls)}), prices)
 
 
 def _reused(plan: Plan, delta: PlanDelta, world: World) -> tuple[ArtifactName, ...]:

@@ -1,5 +1,7 @@
 """Repairer: carries out the rung that was chosen, and nothing above it. Returns to the top of the loop."""
 
+from types import MappingProxyType
+
 from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
@@ -7,14 +9,15 @@ from agent.core.chaining import Unreachable
 from agent.core.control import Recovery
 from agent.core.failure import Failure
 from agent.core.ladder import Rung
-from agent.core.limits import Ledger
+from agent.core.limits import Ledger, Limits, stopped
 from agent.core.merge import PlanDelta, delta, rewrite
 from agent.core.move import PlanOrder
 from agent.core.phase import Phase
 from agent.core.plan import Call, Plan, Step, StepStatus, hints
 from agent.core.record import Repaired, nudged
-from agent.core.reference import UnresolvedReference, resolve
-from agent.core.repair import Patch, Region, boundary, call_digest, learned, next_patch, region
+from agent.core.repair import Patch, Region, boundary, learned, next_patch, region
+from agent.core.repeating import as_sent, excused, noted, repeats
+from agent.core.spending import Prices, Usage, charged
 from agent.core.value import JsonValue
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
@@ -27,14 +30,23 @@ class Repairer:
     """Retry, patch, rewrite, order a replan, or leave the failure to a person."""
 
     def __init__(
-        self, planner: Planner, patcher: Patcher | None, registry: Registry, bodies: Bodies, clock: Clock
+        self,
+        planner: Planner,
+        patcher: Patcher | None,
+        registry: Registry,
+        bodies: Bodies,
+        clock: Clock,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        prices: Prices = MappingProxyType({}),
     ) -> None:
-        """Args: what draws a region anew; what proposes a call; tools; artifact bodies; time."""
+        """Args: what draws a region anew; what proposes a call; tools; artifact bodies; time; limits; prices."""
         self._planner = planner
         self._patcher = patcher
         self._registry = registry
         self._bodies = bodies
         self._clock = clock
+        self._limits = limits
+        self._prices = prices
 
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Carry out all recoveries of this round. One that cannot be carried out is a failure again."""
@@ -74,7 +86,7 @@ class Repairer:
         assert failure.step is not None
         step = plan.step(failure.step)
         patch = next_patch(step, self._registry.contracts, update["ledger"])
-        if patch is None and self._patcher is not None:
+        if patch is None and self._patcher is not None and not stopped(self._limits, update["ledger"]):
             patch = await self._propose(self._patcher, step, failure, world, update)
         if patch is None:
             update["failures"] = (*update["failures"], failure)
@@ -89,29 +101,29 @@ class Repairer:
         """Ask a model for another call; one that repeats a failed call, or does not fit, is refused."""
         assert step.call is not None
         view = await self._bodies.view(world, step.reads())
+        update["ledger"] = noted(update["ledger"], step, view)
         answer = await patcher.propose(
             PatchView(
                 intent=step.intent,
                 tool=step.call.tool,
-                args=_resolved(step.call, view),
+                args=as_sent(step.call, view),
                 template=step.call.args,
                 error=failure.error,
                 hint=step.hint,
                 tool_schema=self._registry.schema(step.call.tool),
             )
         )
-        update["ledger"] = update["ledger"].add(model_calls=answer.usage.calls, tokens=answer.usage.tokens)
-        if answer.call is None or not self._acceptable(answer.call, step, update["ledger"]):
+        update["ledger"] = charged(update["ledger"], "repairer", answer.usage, self._prices)
+        if answer.call is None or not self._acceptable(answer.call, step, update["ledger"], view):
             return None
         return Patch(step=step.model_copy(update={"call": answer.call}), because="proposed by the model")
 
-    def _acceptable(self, call: Call, step: Step, ledger: Ledger) -> bool:
+    def _acceptable(self, call: Call, step: Step, ledger: Ledger, view: dict[str, JsonValue]) -> bool:
         """A patch expresses the same intent otherwise: the same tool, known arguments, not a failed call."""
         assert step.call is not None
         properties = self._registry.schema(step.call.tool).get("properties", {})
         known = isinstance(properties, dict) and set(call.args) <= set(properties)
-        repeats = call_digest(call.tool, call.args) in ledger.tried.get(step.key, ())
-        return call.tool == step.call.tool and known and not repeats
+        return call.tool == step.call.tool and known and not repeats(call, step.key, ledger, view)
 
     async def _rewrite(self, recovery: Recovery, state: RunState, update: RunUpdate) -> None:
         """Draw the invalid region anew from its boundary; everything outside is untouched."""
@@ -124,11 +136,13 @@ class Repairer:
         except (Unreachable, PlanningFailed) as error:
             facts = failure.error.model_copy(update={"message": f"{failure.error.message}; {masked(str(error))}"})
             update["failures"] = (*update["failures"], failure.model_copy(update={"error": facts}))
+            usage = error.usage if isinstance(error, PlanningFailed) else Usage()
+            update["ledger"] = charged(update["ledger"], "planner", usage, self._prices)
             return
-        calls = 1 if draft.usage.calls else 0
-        update["ledger"] = update["ledger"].add(planner_calls=calls, tokens=draft.usage.tokens)
+        update["ledger"] = charged(update["ledger"], "planner", draft.usage, self._prices)
         update["trace"] = [*update["trace"], *nudged(draft.nudges, self._clock.now(), update["ledger"].run)]
         steps = learned(draft.steps, self._registry.contracts, update["ledger"])
+        update["ledger"] = excused(update["ledger"], plan, part.observers)
         new, change = rewrite(plan, part.steps, steps, state["world"])
         new = _delayed(new, change, part, recovery.choice.delay)
         self._changed(update, recovery, new, change, failure.error.message)
@@ -195,10 +209,3 @@ def _delayed(plan: Plan, change: PlanDelta, part: Region, delay: float) -> Plan:
             if each.id in new and (each.id in part.observers or each.id in change.added)
         )
     )
-
-
-def _resolved(call: Call, view: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    try:
-        return {name: resolve(each, view) for name, each in call.args.items()}
-    except UnresolvedReference:
-        return call.args

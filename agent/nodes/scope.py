@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
+from agent.core.limits import Ledger
 from agent.core.plan import StepId
 from agent.ports import Attempt
 
@@ -34,6 +35,12 @@ class RunScope:
         self._tasks: dict[StepId, asyncio.Task[Attempt]] = {}
         self._mutating: set[StepId] = set()
         self._mark: float | None = None
+        self.ledger = Ledger()
+        """The last one that was seen: attempts that wait look here how long their endpoint still rests."""
+
+    def rest(self, ledger: Ledger) -> None:
+        """Let those who wait know the cool-downs of now."""
+        self.ledger = ledger
 
     def holds(self, step: StepId) -> bool:
         """Whether the step is in flight here."""

@@ -156,8 +156,12 @@ class RunUpdate(TypedDict, total=False):
 
 
 def written(state: RunState, update: RunUpdate) -> dict[str, object]:
-    """An update as it is written: of world and plan only what changed, and nothing for what did not."""
-    writes: dict[str, object] = {**update}
+    """An update as it is written: of world and plan only what changed, and nothing for what did not.
+
+    Every node that runs is a super-step; it is counted here, where all of them come through.
+    """
+    ledger = update["ledger"] if "ledger" in update else state["ledger"]
+    writes: dict[str, object] = {**update, "ledger": ledger.add(supersteps=1)}
     if "world" in update:
         writes["world"] = world_change(state["world"], update["world"])
     if "plan" in update:

@@ -5,7 +5,11 @@ from pydantic import ValidationError
 
 from agent.core.limits import Ledger, Limits, stopped
 
-HARD = ["planner_calls", "model_calls", "tool_calls", "tokens", "seconds", "steps", "moves", "barren"]
+HARD = [
+    *("planner_calls", "classifier_calls", "repairer_calls", "executor_turns", "tool_calls", "tokens"),
+    *(f"{role}_tokens_{way}" for role in ("planner", "classifier", "repairer", "executor") for way in ("in", "out")),
+    *("money", "seconds", "steps", "moves", "supersteps", "barren"),
+]
 
 
 @pytest.mark.parametrize("name", HARD)
