@@ -3,8 +3,12 @@
 from langchain_core.language_models import BaseChatModel
 
 from agent.core.chaining import Unreachable
+from agent.core.limits import Ledger
+from agent.core.plan import Step
+from agent.core.repair import next_patch
+from agent.core.thrash import broken_step, repeats, unchanged
 from agent.models.contract_planner import ContractPlanner, wanted
-from agent.ports import PlanDraft, Planner, PlanningFailed, PlanRequest
+from agent.ports import NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequest
 from agent.tools.registry import Registry
 
 
@@ -39,13 +43,17 @@ class ContractsFirst:
 
         Raises:
             PlanningFailed: when neither gave a plan; the message tells what each found.
+            NoProgress: when neither has anything but what failed.
         """
         if not wanted(request):
             return await self._other.draw(request)
         try:
-            return await self._contracts.draw(request)
+            draft = await self._contracts.draw(request)
         except (Unreachable, PlanningFailed) as found:
             return await self._after(found, request)
+        again = _nothing_new(draft, request)
+        # contracts repeat exactly; whether there is any other way, only the other planner may know
+        return await self._after(NoProgress(repeats(again)), request) if again else draft
 
     async def _after(self, found: ValueError, request: PlanRequest) -> PlanDraft:
         try:
@@ -53,3 +61,10 @@ class ContractsFirst:
         except PlanningFailed as failed:
             said = f"{failed}\nChaining over contracts found: {found}"
             raise type(failed)(said, failed.usage, failed.nudges) from found
+
+
+def _nothing_new(draft: PlanDraft, request: PlanRequest) -> Step | None:
+    """The step that failed, if the draft has it again and no contract declares another way to do it."""
+    broken = None if request.region else broken_step(request.order.failure, request.before)
+    again = unchanged(draft.steps, broken, request.present) if broken else None
+    return again if again and next_patch(again, request.contracts, Ledger()) is None else None
