@@ -45,7 +45,7 @@ def next_move(
         unresolved: some failure waits for a person; asked when nothing else can be done.
         held: ready steps with a call that waits for a person's word; the others go on meanwhile.
     """
-    due = order or _due_order(goal, plan)
+    due = _due_order(goal, plan) or order  # what was ordered for another goal is out of date
     stop = stopped(limits, ledger)
     done = None if due else _finish_or_look(goal, world, plan, view)
     if (stop and not done) or due:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from agent.core.predicate import Judgement, Predicate, Verdict, judge
+from agent.core.predicate import Judgement, Predicate, Verdict, judge, reads
 from agent.core.value import ArtifactName, JsonValue, Value, words
 from agent.core.world import World
 
@@ -81,6 +81,12 @@ def revised(old: Goal | None, new: Goal) -> Goal:
     if old.same_intent(new):
         return old
     return new.model_copy(update={"revision": old.revision + 1})
+
+
+def wanted(goal: Goal) -> tuple[ArtifactName, ...]:
+    """What the goal reads: its wants, and the artifacts its criteria are about."""
+    named = [name for each in goal.criteria if each.predicate for name in sorted(reads(each.predicate))]
+    return tuple(dict.fromkeys([*goal.wants, *named]))
 
 
 def grade(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) -> tuple[Judgement, ...]:

@@ -43,6 +43,11 @@ class IntentChanged(Record):
     event: Literal["intent_changed"] = "intent_changed"
     goal_revision: int
     still_serving: tuple[ArtifactName, ...]
+    """Finished work that the new goal, or the plan for it, stands on."""
+    set_aside: tuple[ArtifactName, ...] = ()
+    """Finished work that holds, and that nothing needs now."""
+    grades: tuple[Judgement, ...] = ()
+    """The new goal's wants and criteria, over what was there already."""
 
 
 class Planned(Record):

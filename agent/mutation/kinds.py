@@ -123,7 +123,7 @@ def _one_more(goal: Goal, predicate: str) -> Goal:
 
 def _any_want(goal: Goal) -> str:
     """Something the goal is about; a goal that only has criteria is about what they read."""
-    from agent.nodes.planner import wanted
+    from agent.core.goal import wanted
 
     return wanted(goal)[0]
 

@@ -10,7 +10,7 @@ from agent.core.chaining import Unreachable
 from agent.core.contract import ToolContract
 from agent.core.control import Recovery
 from agent.core.failure import Classified, Origin, Scope, Trigger
-from agent.core.goal import Goal
+from agent.core.goal import Goal, wanted
 from agent.core.invalidation import follow
 from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
@@ -19,8 +19,8 @@ from agent.core.move import Draw, Finish, PlanOrder
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus, hints
-from agent.core.predicate import reads
 from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
+from agent.core.regrading import regraded
 from agent.core.repair import learned
 from agent.core.spending import Prices, charged
 from agent.core.value import ArtifactName, canonical
@@ -71,7 +71,7 @@ class PlannerNode:
             return self._thrash(state, order, error)
         except (Unreachable, PlanningFailed, ValueError) as error:
             return self._rejected(state, order, error)
-        return self._drawn(state, order, draft.model_copy(update={"steps": steps}))
+        return await self._drawn(state, order, draft.model_copy(update={"steps": steps}))
 
     async def _request(self, state: RunState, order: PlanOrder) -> PlanRequest:
         goal, world, plan = state["goal"], state["world"], state["plan"]
@@ -87,7 +87,7 @@ class PlannerNode:
             before=plan.live() if same_inputs(order.failure, world) else (),
         )
 
-    def _drawn(self, state: RunState, order: PlanOrder, draft: PlanDraft) -> RunUpdate:
+    async def _drawn(self, state: RunState, order: PlanOrder, draft: PlanDraft) -> RunUpdate:
         goal = _completed(state["goal"], draft)
         world = state["world"]
         plan, delta = replan(
@@ -98,7 +98,7 @@ class PlannerNode:
             goal.revision,
             draft.planner,
         )
-        at, trace = self._clock.now(), self._intent_records(state, order)
+        at, trace = self._clock.now(), await self._regraded(goal, plan, state, order)
         trace += nudged(draft.nudges, at, state["ledger"].run)
         trace.append(
             Planned(
@@ -121,12 +121,22 @@ class PlannerNode:
             "trace": trace,
         }
 
-    def _intent_records(self, state: RunState, order: PlanOrder) -> list[TraceRecord]:
+    async def _regraded(self, goal: Goal, plan: Plan, state: RunState, order: PlanOrder) -> list[TraceRecord]:
+        """What finished work counts for, when the goal is another than it was made for."""
         if order.trigger is not Trigger.INTENT_CHANGE:
             return []
-        serving = tuple(sorted(name for name in state["world"].artifacts if state["world"].holds(name)))
-        at, run = self._clock.now(), state["ledger"].run
-        return [IntentChanged(at=at, run=run, goal_revision=state["goal"].revision, still_serving=serving)]
+        world, run = state["world"], state["ledger"].run
+        found = regraded(goal, world, plan, await self._bodies.view(world, wanted(goal)))
+        return [
+            IntentChanged(
+                at=self._clock.now(),
+                run=run,
+                goal_revision=goal.revision,
+                still_serving=found.serving,
+                set_aside=found.set_aside,
+                grades=found.grades,
+            )
+        ]
 
     def _rejected(self, state: RunState, order: PlanOrder, error: ValueError) -> RunUpdate:
         """A planner that throws is paid for as well; without a plan the run ends, with what it has."""
@@ -160,12 +170,6 @@ class PlannerNode:
             "phase": Phase.DISPATCHER,
             "trace": self._refusal(state, order, error),
         }
-
-
-def wanted(goal: Goal) -> tuple[ArtifactName, ...]:
-    """What the goal reads: its wants, and the artifacts its criteria are about."""
-    named = [name for each in goal.criteria if each.predicate for name in sorted(reads(each.predicate))]
-    return tuple(dict.fromkeys([*goal.wants, *named]))
 
 
 def _completed(goal: Goal, draft: PlanDraft) -> Goal:

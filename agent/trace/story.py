@@ -51,7 +51,8 @@ def _(record: RunStarted) -> tuple[str, str]:
 
 @told.register
 def _(record: IntentChanged) -> tuple[str, str]:
-    return "goal", f"revision {record.goal_revision}; still serving: {_list(record.still_serving)}"
+    aside = f"; set aside: {_list(record.set_aside)}" if record.set_aside else ""
+    return "goal", f"revision {record.goal_revision}; still serving: {_list(record.still_serving)}{aside}"
 
 
 @told.register
