@@ -1,8 +1,8 @@
 """How long does an endpoint rest after it said that it is asked too much? One cool-down for all steps that call it.
 
-When parallel steps meet a rate limit together, each backing off by itself brings them back in a storm, and each
-paying a retry of its own ends them all. So the endpoint rests, the steps wait together, and whoever fails while it
-rests already goes along without being charged (seed 1: the world was unavailable, the request was not wrong).
+When parallel steps meet a rate limit together, each backing off by itself brings them back in a storm. So the
+endpoint rests and the steps wait together. Whoever fails while it rests already goes along: that is one retry of the
+step, but not another one of the run (seed 1: the world was unavailable, the request was not wrong).
 """
 
 from agent.core.failure import Classified, Failure, Scope

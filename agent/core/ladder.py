@@ -59,7 +59,7 @@ class RungChoice(Value):
     delay: float = 0.0
     """Seconds to wait before the step is tried again, jitter not included."""
     joined: bool = False
-    """A replan was ordered, or the endpoint rests, already; this failure goes along and is not charged."""
+    """A replan was ordered, or the endpoint rests, already; this failure goes along and is not charged to the run."""
 
 
 def choose_rung(
@@ -80,8 +80,8 @@ def choose_rung(
         ordered: a replan is under way; what would end there as well joins it.
         resting: the endpoint that refused the call has been given a rest already; the step waits with the others.
     """
-    start = first_rung(classified, ledger)
-    if resting and start is Rung.RETRY and options.repeatable:
+    start, key = first_rung(classified, ledger), classified.failure.key
+    if resting and start is Rung.RETRY and options.repeatable and not _used_up(Rung.RETRY, key, limits, ledger):
         return RungChoice(rung=Rung.RETRY, start=start, joined=True, delay=_asked(classified, limits))
     if ordered and (classified.outdated or classified.scope in (Scope.PRECONDITION, Scope.GOAL)):
         return RungChoice(rung=Rung.REPLAN, start=start, joined=True)
@@ -107,9 +107,8 @@ def first_rung(classified: Classified, ledger: Ledger) -> Rung:
 def spent(ledger: Ledger, choice: RungChoice, classified: Classified) -> Ledger:
     """Charge a rung, before it is carried out, so that a repair that throws is paid for too."""
     failure, rung = classified.failure, choice.rung
-    if choice.joined:
-        # those who wait together have failed once: each on its own would look like a run without progress
-        return ledger.add(barren=-1) if rung is Rung.RETRY and ledger.barren else ledger
+    if choice.joined and rung is Rung.REPLAN:
+        return ledger
     failures = {**ledger.failures, failure.fingerprint: rung.value}
     charged = ledger.model_copy(update={"failures": failures})
     if rung is Rung.REPLAN:
@@ -117,7 +116,9 @@ def spent(ledger: Ledger, choice: RungChoice, classified: Classified) -> Ledger:
     if rung is Rung.ESCALATE:
         return charged.add(escalate=1)
     used: dict[str, int] = getattr(ledger, rung.value)
-    return charged.model_copy(update={rung.value: {**used, failure.key: used.get(failure.key, 0) + 1}})
+    paid = charged.model_copy(update={rung.value: {**used, failure.key: used.get(failure.key, 0) + 1}})
+    # those who wait together have failed once: each on its own would look like a run without progress
+    return paid.add(together=1, barren=-min(1, ledger.barren)) if choice.joined else paid
 
 
 def _after(rung: Rung) -> Rung:
@@ -142,14 +143,21 @@ def _refused(rung: Rung, classified: Classified, options: Options, limits: Limit
 def _exhausted(rung: Rung, key: str, limits: Limits, ledger: Ledger) -> str:
     if rung is Rung.REPLAN:
         return f"replan budget used: {ledger.replan} of {limits.replan}" if ledger.replan >= limits.replan else ""
-    used: dict[str, int] = getattr(ledger, rung.value)
-    allowed: int = getattr(limits, rung.value)
-    if used.get(key, 0) >= allowed:
-        return f"{rung.value} budget of this step used: {used.get(key, 0)} of {allowed}"
+    of_step = _used_up(rung, key, limits, ledger)
+    if of_step:
+        return of_step
     plural = {"retry": "retries", "patch": "patches", "rewrite": "rewrites"}[rung.value]
     run_limit: int = getattr(limits, f"{plural}_per_run")
-    total = sum(used.values())
+    used: dict[str, int] = getattr(ledger, rung.value)
+    total = sum(used.values()) - (ledger.together if rung is Rung.RETRY else 0)
     return f"{rung.value} budget of the run used: {total} of {run_limit}" if total >= run_limit else ""
+
+
+def _used_up(rung: Rung, key: str, limits: Limits, ledger: Ledger) -> str:
+    used: dict[str, int] = getattr(ledger, rung.value)
+    allowed: int = getattr(limits, rung.value)
+    of_step = used.get(key, 0)
+    return f"{rung.value} budget of this step used: {of_step} of {allowed}" if of_step >= allowed else ""
 
 
 def _too_long(rung: Rung, classified: Classified, limits: Limits, ledger: Ledger) -> str:

@@ -94,7 +94,9 @@ class Ledger(Value):
     verified_at_replan: int = -1
     """`verified` when the last replan was ordered; -1 before the first."""
     retry: dict[str, int] = Field(default_factory=dict)
-    """Retries by step key; likewise the next two."""
+    """Retries by step key; likewise patches and rewrites."""
+    together: int = 0
+    """Retries among them that went along with the rest of an endpoint: they count for the step, not for the run."""
     patch: dict[str, int] = Field(default_factory=dict)
     rewrite: dict[str, int] = Field(default_factory=dict)
     replan: int = 0

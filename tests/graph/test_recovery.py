@@ -139,7 +139,10 @@ def test_every_recovery_is_on_the_record_with_what_its_choice_can_be_recomputed_
     recovered = [each for each in end["trace"] if each.event == "recovered"]
     assert len(recovered) >= 4
     for each in recovered:
-        assert choose_rung(each.classified, each.options, each.limits, each.ledger, each.ordered) == each.choice
+        assert (
+            choose_rung(each.classified, each.options, each.limits, each.ledger, each.ordered, each.resting)
+            == each.choice
+        )
 
 
 @pytest.mark.parametrize("broken", [1, 2, 3])
