@@ -138,7 +138,7 @@ def _plain(value: JsonValue, noisy: bool = False) -> JsonValue:
             return _number(said, said)
         case list():
             return [_plain(each, noisy) for each in value]
-        case dict():
+        case _:
             kept = {name: each for name, each in value.items() if each is not None and not (noisy and _noise(name))}
             return {name: _plain(each, noisy) for name, each in kept.items()}
 

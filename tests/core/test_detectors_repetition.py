@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.failure import ErrorFacts
-from agent.core.repetition import WINDOW, Asked, Heard, alike, asked, heard, nudge, recalled, repetitions
+from agent.core.repetition import WINDOW, Asked, Heard, alike, asked, heard, looped, nudge, recalled, repetitions
 from agent.core.value import JsonValue
 
 
@@ -138,6 +138,10 @@ def test_a_nudge_says_what_happens_and_gives_a_way_out() -> None:
     said = nudge("search", 2)
     for part in ("search 2 times", "arguments are not the problem", "another tool", "submit", "give up"):
         assert part in said
+
+
+def test_a_step_that_fails_by_repeating_itself_says_so() -> None:
+    assert looped("search", 2).startswith("search was called 2 times with the same or nearly the same arguments")
 
 
 VALUES = st.recursive(
