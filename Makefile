@@ -25,7 +25,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench studio format lock clean
+.PHONY: help demo test check bench mutate studio format lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ check: $(VENV)/.dev ## Set up and check format, lint, types and the direction of
 
 bench: $(VENV)/.dev ## Measure a run against the critical path of its plan
 	@$(BIN)/python -m tests.benchmarks.makespan $(ARGS)
+
+mutate: $(VENV)/.runtime ## Mutate one constraint at every point of the three scenarios (about ten minutes)
+	@for each in backfill config-report closing; do $(BIN)/kintsugi mutate $$each $(ARGS) || exit $$?; echo; done
 
 studio: $(VENV)/.studio ## Set up and serve the graph to LangGraph Studio, from this machine alone
 	@LANGSMITH_TRACING=false LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_CLI_NO_ANALYTICS=1 \

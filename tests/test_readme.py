@@ -31,7 +31,7 @@ def test_the_readme_opens_with_the_two_commands() -> None:
     assert "make test" in head
 
 
-@pytest.mark.parametrize("command", ["demo", "run", "resume", "goal", "trace", "threads", "doctor"])
+@pytest.mark.parametrize("command", ["demo", "run", "resume", "goal", "trace", "threads", "doctor", "mutate", "stats"])
 def test_every_command_of_the_readme_exists(command: str) -> None:
     from typer.testing import CliRunner
 

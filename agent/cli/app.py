@@ -150,6 +150,30 @@ def trace(
     reading.trace(load_settings(home), thread, json)
 
 
+@app.command(epilog=EXITS)
+def mutate(
+    name: Annotated[str, typer.Argument(metavar="THREAD|SCENARIO", help="What to replay.", show_default=False)],
+    json: Json = False,
+    real: Annotated[bool, typer.Option("--real", help="Let a thread's own tools write, at every replay.")] = False,
+    most: Annotated[int | None, typer.Option(help="Only so many replays, by chance. Default: all.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="For what is left to chance.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Replays side by side.", min=1)] = 4,
+    home: HomeOption = None,
+) -> None:
+    """Replay a run with one constraint mutated at each boundary, and check what recovery promises."""
+    from agent.cli import mutating
+
+    raise typer.Exit(mutating.mutate(load_settings(home), name, json, real, most, seed, jobs))
+
+
+@app.command()
+def stats(json: Json = False, home: HomeOption = None) -> None:
+    """Tell how all runs fared: repairs, rungs, what was reused, and what the distribution says is to be mended."""
+    from agent.cli import statistics
+
+    statistics.stats(load_settings(home), json)
+
+
 @app.command()
 def threads(home: HomeOption = None) -> None:
     """List all runs, the one that changed last first."""

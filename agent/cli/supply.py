@@ -44,6 +44,12 @@ def reference_of(scenario: Scenario) -> str:
     return f"{_PREFIX}{scenario.name}"
 
 
+def scenario_of(reference: str | None) -> Scenario | None:
+    """The packaged scenario that a reference of the run index stands for, if it stands for one."""
+    named = reference is not None and reference.startswith(_PREFIX)
+    return scenario_named(str(reference).removeprefix(_PREFIX)) if named else None
+
+
 @contextmanager
 def supplied(
     reference: str, home: Path, thread: str, change_goal: Callable[[Goal], None], event: str | None = None
@@ -53,10 +59,10 @@ def supplied(
     Raises:
         BadInput: there is no such list, scenario or event.
     """
-    if not reference.startswith(_PREFIX):
-        yield Supply(_tools(reference))
+    scenario = scenario_of(reference)
+    if scenario is None:
+        yield Supply(tools_of(reference))
         return
-    scenario = scenario_named(reference.removeprefix(_PREFIX))
     if event is not None and event not in scenario.events:
         known = ", ".join(scenario.events) or "none"
         raise BadInput(f"scenario {scenario.name!r} has no event {event!r}; it has: {known}")
@@ -76,7 +82,12 @@ def workspace_of(home: Path, thread: str) -> Path:
     return home / "demo" / thread
 
 
-def _tools(reference: str) -> Sequence[Any]:
+def tools_of(reference: str) -> Sequence[Any]:
+    """The tools of a module.
+
+    Raises:
+        BadInput: there is no such list, or its module cannot be imported.
+    """
     try:
         with bad_input("--tools: "):
             return load_tools(reference)

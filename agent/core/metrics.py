@@ -13,11 +13,24 @@ from agent.core.effect import EffectEntry, happened
 from agent.core.failure import Origin, Trigger
 from agent.core.ladder import Rung
 from agent.core.outcome import OutcomeStatus
-from agent.core.record import Committed, Ended, Planned, Recovered, Repaired, RunStarted, TraceRecord
+from agent.core.plan import StepId
+from agent.core.record import (
+    AttemptEnded,
+    Committed,
+    Ended,
+    Planned,
+    Recovered,
+    Repaired,
+    RunStarted,
+    TraceRecord,
+)
 from agent.core.value import ArtifactName, Value
 
 REPAIRS = (Rung.PATCH, Rung.REWRITE, Rung.REPLAN)
 """A retry is no repair: it changes nothing."""
+
+STOOD = ("adopted", "recorded")
+"""How an attempt ended that made nothing: the effect was there."""
 
 ENOUGH = 3
 """Recoveries from which a distribution says something."""
@@ -159,15 +172,20 @@ def _depths(records: Iterable[TraceRecord]) -> Iterator[float]:
 
 
 def _reuse(records: Sequence[TraceRecord]) -> tuple[int, int]:
-    """Artifacts there at each repair, and those of them that were made again before the next one."""
+    """Artifacts there at each repair, and those of them that were made again before the next one.
+
+    What was only looked at, and found standing, was not made again.
+    """
     held, again = 0, 0
-    made, since = set[ArtifactName](), set[ArtifactName]()
+    made, since, looked = set[ArtifactName](), set[ArtifactName](), set[StepId]()
     at_risk: Collection[ArtifactName] = ()
     for record in records:
         if _is_repair(record):
             again += len(since & set(at_risk))
             held, at_risk, since = held + len(made), frozenset(made), set()
+        elif isinstance(record, AttemptEnded):
+            looked = looked | {record.step} if record.how in STOOD else looked - {record.step}
         elif isinstance(record, Committed):
             made.add(record.name)
-            since.add(record.name)
+            since |= set() if record.step in looked else {record.name}
     return held, again + len(since & set(at_risk))

@@ -40,6 +40,7 @@ class Refusing(Force):
         self._error = error
 
     def call(self) -> None:
+        """Refuse."""
         raise self._error()
 
 
@@ -57,9 +58,11 @@ class Changed(Force):
         self._change = change
 
     def result(self, value: JsonValue) -> JsonValue:
+        """What the tool reads now."""
         return self._change(value)
 
     def look(self, value: JsonValue) -> JsonValue:
+        """What is there now; nothing stays nothing."""
         return None if value is None else self._change(value)
 
 
@@ -73,9 +76,11 @@ class Overwritten(Force):
         self._over = False
 
     def call(self) -> None:
+        """Make it anew."""
         self._over = True
 
     def look(self, value: JsonValue) -> JsonValue:
+        """What the others left, until it is made anew."""
         return value if self._over or value is None else self._change(value)
 
 
@@ -86,6 +91,7 @@ class Losing(Force):
         self._lost = False
 
     def result(self, value: JsonValue) -> JsonValue:
+        """Lose the first answer."""
         if self._lost:
             return value
         self._lost = True

@@ -19,6 +19,7 @@ from agent.mutation.forces import (
     value_drifted,
 )
 from agent.mutation.trajectory import Point, Target, Trajectory
+from agent.nodes.planner import wanted
 
 Choose = Callable[[Trajectory, Point], Step | None]
 """The step that a mutation hits at a point; None: it does not apply there."""
@@ -36,6 +37,8 @@ class Kind:
     whole_tool: bool = False
     """Hits every call of the tool, not only those of one step."""
     rewritten: Callable[[Goal], Goal] | None = None
+    undoes: bool = False
+    """Takes a finished effect away, so that it may be made a second time."""
     same_end: bool = False
     """Whether the world has to end as undisturbed."""
 
@@ -164,6 +167,7 @@ KINDS: tuple[Kind, ...] = (
         "what was made is taken away by others",
         _was_made(lambda each: each.observable and _writes(each)),
         effect_undone,
+        undoes=True,
     ),
     Kind(
         "answer lost",

@@ -8,7 +8,7 @@ from functools import partial
 from agent.core.goal import Goal
 from agent.mutation.ground import Open, Supply, ground_of
 from agent.mutation.kinds import KINDS, Kind, Mutation, mutations
-from agent.mutation.replay import Build, built, recorded, replay, unhurried
+from agent.mutation.replay import Bench, Build, built, unhurried
 from agent.mutation.report import Report, Verdict, verdict
 from agent.mutation.trajectory import Trajectory
 from agent.settings import Settings
@@ -57,10 +57,10 @@ def mutate_ground(
     watch: Callable[[int, int], None] = lambda _, __: None,
 ) -> Report:
     """As `mutate`, over a ground; `watch` is told how many replays of how many are done."""
-    settings = unhurried(settings)
-    trajectory, _ = recorded(ground, build, settings)
+    bench = Bench(ground, build, unhurried(settings))
+    trajectory = bench.record()
     chosen = _sample(mutations(trajectory, kinds, seed), seed, most)
-    one = partial(_verdict, ground, build, settings, trajectory)
+    one = partial(_verdict, bench, trajectory)
     verdicts: list[Verdict] = []
     with ThreadPoolExecutor(jobs, thread_name_prefix="kintsugi-mutation") as pool:
         for each in pool.map(one, chosen):
@@ -69,8 +69,8 @@ def mutate_ground(
     return Report(len(trajectory.steps()), len(tuple(trajectory.points())), tuple(verdicts))
 
 
-def _verdict(ground: Open, build: Build, settings: Settings, trajectory: Trajectory, mutation: Mutation) -> Verdict:
-    return verdict(replay(ground, build, settings, trajectory, mutation))
+def _verdict(bench: Bench, trajectory: Trajectory, mutation: Mutation) -> Verdict:
+    return verdict(bench.replay(trajectory, mutation))
 
 
 def _sample(found: tuple[Mutation, ...], seed: int, most: int | None) -> tuple[Mutation, ...]:

@@ -3,15 +3,10 @@
 The first five are the seeds' own; the last two are ours.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from agent.core.ladder import LADDER, Rung, choose_rung
-from agent.core.plan import StepStatus, downstream
-from agent.core.record import Committed, IntentChanged, Invalidated, Planned, Recovered, StepStarted
-from agent.core.value import digest
-from agent.mutation.oracle import depth, reach
+from agent.mutation import claims
 from agent.mutation.replay import Replayed
 
 Check = Callable[[Replayed], Iterator[str]]
@@ -29,202 +24,54 @@ class Row:
     check: Check
 
 
-def _reused(replayed: Replayed) -> Iterator[str]:
-    """What nothing had to do with the mutation is neither called again nor made anew."""
-    worked = {each.identity for each in replayed.calls if each.worked and not _late(replayed, each.at)}
-    needed = {each.key for each in depth(replayed).again if each.because}
-    for tool in {each.tool for each in replayed.calls if _late(replayed, each.at) and each.identity in worked}:
-        if not needed & {each.key for each in replayed.plan.live() if each.call and each.call.tool == tool}:
-            yield f"{tool} was called again with the same arguments"
-    versions = Counter(each.name for each in replayed.trace if isinstance(each, Committed) and not each.unchanged)
-    aside = [each for each in replayed.plan.live() if each.key not in reach(replayed).touched]
-    for name in (name for each in aside for name in each.produces if versions[name] > 1):
-        yield f"{name} was made {versions[name]} times, and nothing it stands on changed"
-
-
-def _not_reused(replayed: Replayed) -> Iterator[str]:
-    """No artifact that holds stands on what does not, and none is what its probe no longer sees."""
-    world = replayed.world
-    for artifact in world.artifacts.values():
-        for name, made_from in artifact.inputs.items():
-            if artifact.mark is None and (not world.holds(name) or world.artifacts[name].digest != made_from):
-                yield f"{artifact.name} holds, although {name}, from which it was made, is another now"
-    yield from _started_on_doubted(replayed)
-    for key in depth(replayed).stood_on:
-        yield f"{key} was taken as it stood, although its inputs had changed"
-    for key, value in replayed.last_look.items() if replayed.satisfied else ():
-        seen = {world.artifacts[name].seen for name in key.split() if world.holds(name)}
-        if value is not None and seen and digest(value) not in seen:
-            yield f"{key} is reported as verified, and its probe saw something else last"
-
-
-def _started_on_doubted(replayed: Replayed) -> Iterator[str]:
-    """No step starts on an observation that is being looked at again."""
-    steps = {each.id: each for each in replayed.plan.steps}
-    doubted = set[str]()
-    for record in replayed.trace:
-        match record:
-            case Invalidated():
-                looked_at = {name for each in record.what.flagged for name in steps[each].produces}
-                doubted |= looked_at & set(record.what.artifacts)
-            case Committed():
-                doubted.discard(record.name)
-            case StepStarted():
-                for name in sorted(steps[record.step].reads() & doubted):
-                    yield f"{record.step} was started on {name}, which had been falsified"
-            case _:
-                pass
-
-
-def _independent(replayed: Replayed) -> Iterator[str]:
-    """What neither stands on the mutation nor under it is never marked, and is done at the end.
-
-    What stands on an observation that a failure put in doubt waits for the next look; it must be done then.
-    """
-    aside = {each.id: each for each in replayed.plan.live() if each.key not in reach(replayed).touched}
-    doubted = depth(replayed).doubted
-    ids = {each.id for each in replayed.plan.live() if each.key in doubted}
-    calm = aside.keys() - ids - downstream(replayed.plan.live(), ids)
-    for record in replayed.trace:
-        if isinstance(record, Invalidated):
-            for step in sorted({*record.what.steps, *record.what.flagged} & calm):
-                yield f"{aside[step].key} was marked invalid: {record.what.cause}"
-    for each in aside.values():
-        if each.status is not StepStatus.DONE:
-            yield f"{each.key} is {each.status}, and nothing stood in its way"
-
-
-def _once(replayed: Replayed) -> Iterator[str]:
-    """No write is carried out twice, but for one that was seen to have been undone."""
-    undone = replayed.mutation is not None and replayed.mutation.kind.name == "effect undone"
-    made = Counter(each.identity for each in replayed.calls if each.worked and each.writes_once)
-    for (tool, _), times in made.items():
-        hit = replayed.mutation is not None and replayed.mutation.target is not None
-        allowed = 2 if undone and hit and tool == _tool_hit(replayed) else 1
-        if times > allowed:
-            yield f"{tool} was carried out {times} times with the same arguments"
-    yield from replayed.differences if replayed.satisfied else ()
-
-
-def _tool_hit(replayed: Replayed) -> str:
-    target = replayed.mutation.target if replayed.mutation else None
-    return target.tool if target else ""
-
-
-def _ends(replayed: Replayed) -> Iterator[str]:
-    """Every run ends within its limits, and no failure climbs down."""
-    if replayed.outcome is None:
-        yield "the run did not end"
-        return
-    ledger, limits = replayed.ledger, replayed.limits
-    if ledger.replan > limits.replan:
-        yield f"{ledger.replan} replans were taken, {limits.replan} are allowed"
-    for rung in ("retry", "patch", "rewrite"):
-        used, allowed = getattr(ledger, rung), getattr(limits, rung)
-        yield from (f"{key}: {rung} taken {times} times of {allowed}" for key, times in used.items() if times > allowed)
-    most = most_moves(replayed)
-    if ledger.moves > most:
-        yield f"{ledger.moves} moves were taken; the limits allow {most}"
-    yield from _climbs_down(replayed)
-
-
-def most_moves(replayed: Replayed) -> int:
-    """A bound on the rounds of the loop, from the limits alone: each step, with each recovery it may have."""
-    limits, steps = replayed.limits, len(replayed.plan.steps)
-    recoveries = limits.retry + limits.patch + limits.rewrite + limits.replan + limits.escalate
-    # a recovery may redo what the step stands on, and each start takes a start, a wait and a look
-    return 10 + 4 * steps * (1 + recoveries)
-
-
-def _climbs_down(replayed: Replayed) -> Iterator[str]:
-    highest: dict[str, Rung] = {}
-    for record in replayed.trace:
-        if isinstance(record, Recovered) and not record.choice.joined:
-            fingerprint, rung = record.classified.failure.fingerprint, record.choice.rung
-            if LADDER.index(rung) < LADDER.index(highest.get(fingerprint, rung)):
-                yield f"{record.classified.failure.key} went down from {highest[fingerprint]} to {rung}"
-            highest[fingerprint] = rung
-
-
-def _no_deeper(replayed: Replayed) -> Iterator[str]:
-    """Nothing is started again that the dependency graph does not ask for; a local break asks no planner."""
-    found = Counter(depth(replayed).needless)
-    yield from (f"{key} was started again {times} times for nothing" for key, times in found.items())
-    calls = needless_planner_calls(replayed)
-    if calls > 0:
-        yield f"the planner was called {calls} times for a local break"
-
-
-def needless_planner_calls(replayed: Replayed) -> int:
-    """Calls of the planner that neither the first plan, nor a changed goal, nor a replan accounts for."""
-    charged = [each for each in replayed.trace if isinstance(each, Recovered) and not each.choice.joined]
-    replans = sum(each.choice.rung is Rung.REPLAN for each in charged)
-    intents = sum(isinstance(each, IntentChanged) for each in replayed.trace)
-    drawn = sum(isinstance(each, Planned) for each in replayed.trace)
-    return max(drawn, replayed.ledger.planner_calls) - 1 - replans - intents
-
-
-def _recomputable(replayed: Replayed) -> Iterator[str]:
-    """The rung of every recovery follows from what its record holds."""
-    for each in replayed.trace:
-        if isinstance(each, Recovered):
-            choice = choose_rung(each.classified, each.options, each.limits, each.ledger, each.ordered)
-            if choice != each.choice:
-                yield f"{each.classified.failure.key}: recorded {each.choice.rung}, recomputed {choice.rung}"
-
-
-def _late(replayed: Replayed, at: float) -> bool:
-    return replayed.fired_at is not None and at > replayed.fired_at
-
-
 MATRIX: tuple[Row, ...] = (
     Row(
         "reused",
         "an unchanged completed artifact is reused",
         "artifact identity is stable across repairs",
         "representation: references are bound to steps",
-        _reused,
+        claims.reused,
     ),
     Row(
         "not reused",
         "an invalidated artifact is not reused",
         "invalidation propagates",
         "repair logic: marking is too weak",
-        _not_reused,
+        claims.not_reused,
     ),
     Row(
         "independent",
         "an independent branch stays available",
         "the dependency graph is real, not linear",
         "representation: a flat list of steps",
-        _independent,
+        claims.independent,
     ),
     Row(
         "once",
         "a mutating action is not duplicated",
         "identity and effect class are honoured",
         "executor: the guard against re-running is missing",
-        _once,
+        claims.once,
     ),
     Row(
         "ends",
         "the budget ends thrash",
         "progress is artifacts, not plans",
         "loop control: progress is measured by plans",
-        _ends,
+        claims.ends,
     ),
     Row(
         "no deeper",
         "repair is no deeper than needed",
         "the region is computed from the graph",
         "repair logic: the region is too wide",
-        _no_deeper,
+        claims.no_deeper,
     ),
     Row(
         "recomputable",
         "every decision follows from its record",
         "records hold all inputs of a decision",
         "representation: a record lacks an input",
-        _recomputable,
+        claims.recomputable,
     ),
 )

@@ -11,8 +11,8 @@ from agent.core.contract import EffectClass
 from agent.core.failure import Scope
 from agent.core.ladder import Rung
 from agent.core.plan import Step, StepId, downstream, edges, upstream
-from agent.core.record import AttemptEnded, Committed, Judged, Recovered, StepStarted
 from agent.core.predicate import Verdict
+from agent.core.record import AttemptEnded, Committed, Judged, Recovered, StepStarted
 from agent.core.value import ArtifactName
 from agent.mutation.replay import Replayed
 
@@ -70,7 +70,7 @@ class Reach:
 
 def reach(replayed: Replayed) -> Reach:
     """Where the mutation can have consequences."""
-    hit = replayed.mutation.hit if replayed.mutation else frozenset[str]()
+    hit = replayed.mutation.hit
     live = replayed.plan.live()
     ids = [each.id for each in live if each.key in hit]
     keys = {each.id: each.key for each in live}

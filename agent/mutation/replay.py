@@ -2,21 +2,21 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.app import build_graph
-from agent.core.contract import Contracts
 from agent.core.limits import Ledger, Limits
 from agent.core.outcome import Outcome, OutcomeStatus
 from agent.core.plan import Plan
 from agent.core.record import TraceRecord
+from agent.core.value import JsonValue
 from agent.core.world import World
 from agent.mutation.forces import Force
-from agent.mutation.ground import Open
+from agent.mutation.ground import Ground, Open
 from agent.mutation.kinds import Mutation
 from agent.mutation.trajectory import Trajectory
 from agent.mutation.witness import RealCall, Witness
@@ -30,12 +30,14 @@ Build = Callable[[Sequence[BaseTool], InMemorySaver, Settings], LoopGraph]
 PATIENCE = 120.0
 """Seconds a replay may take before its own limit ends it."""
 
+_THREAD = "mutated"
+
 
 @dataclass(frozen=True)
 class Replayed:
     """One replay: what the runtime says, and what was seen from outside."""
 
-    mutation: Mutation | None
+    mutation: Mutation
     outcome: Outcome | None
     plan: Plan
     world: World
@@ -43,7 +45,7 @@ class Replayed:
     limits: Limits
     trace: Sequence[TraceRecord]
     calls: Sequence[RealCall]
-    last_look: dict[str, Any]
+    last_look: dict[str, JsonValue]
     """Step key -> what its probe saw last."""
     fired_at: float | None
     differences: tuple[str, ...]
@@ -67,87 +69,77 @@ def built(tools: Sequence[BaseTool], saver: InMemorySaver, settings: Settings) -
     return build_graph(tools, checkpointer=saver, settings=settings)
 
 
-def recorded(open_ground: Open, build: Build, settings: Settings) -> tuple[Trajectory, Replayed]:
-    """Run undisturbed, and note the trajectory.
+@dataclass(frozen=True)
+class Bench:
+    """Where runs are repeated: over fresh ground, with a graph built for each."""
 
-    Raises:
-        ValueError: when that run does not reach its goal; a replay of it would prove nothing.
-    """
-    witness, contracts = Witness(), dict[str, Any]()
-    replayed, goal = _run(open_ground, build, settings, witness, None, contracts)
-    if not replayed.satisfied:
-        end = replayed.outcome
-        raise ValueError(f"the undisturbed run has to be satisfied, and is {end.status if end else 'waiting'}")
-    bare = Trajectory(goal, replayed.plan, contracts, {})
-    returned = {
+    open: Open
+    build: Build
+    settings: Settings
+
+    def record(self) -> Trajectory:
+        """Run undisturbed, and note the trajectory.
+
+        Raises:
+            ValueError: when that run does not reach its goal; a replay of it would prove nothing.
+        """
+        witness = Witness()
+        with self.open() as ground:
+            tools = witness.tools(ground.tools)
+            state = self._invoked(tools, ground, lambda _: None)
+        end = state["outcome"]
+        if end is None or end.status is not OutcomeStatus.SATISFIED:
+            raise ValueError(f"the undisturbed run has to be satisfied, and is {end.status if end else 'waiting'}")
+        bare = Trajectory(ground.goal, state["plan"], Registry(tools).contracts, {})
+        return replace(bare, returned=_returned(bare, witness.calls))
+
+    def replay(self, trajectory: Trajectory, mutation: Mutation) -> Replayed:
+        """Run from scratch, with one mutated constraint."""
+        kind, target, begun = mutation.kind, mutation.target, time.monotonic()
+        force = kind.force(mutation.seed, trajectory.contracts[target.tool]) if kind.force and target else Force()
+        witness = Witness(mutation.point, target, force)
+
+        def listen(graph: LoopGraph) -> None:
+            if kind.rewritten is not None:
+                changed = kind.rewritten(trajectory.goal)
+                witness.when_fired = lambda: graph.change_goal(_THREAD, changed)
+
+        with self.open() as ground:
+            state = self._invoked(witness.tools(ground.tools), ground, listen)
+            differences = tuple(ground.check()) if kind.same_end else ()
+        return Replayed(
+            mutation=mutation,
+            **{name: state[name] for name in ("outcome", "plan", "world", "ledger", "trace")},
+            limits=self.settings.limits,
+            calls=witness.calls,
+            last_look=_looks(trajectory, witness),
+            fired_at=witness.fired_at,
+            differences=differences,
+            seconds=time.monotonic() - begun,
+        )
+
+    def _invoked(
+        self, tools: Sequence[BaseTool], ground: Ground, listen: Callable[[LoopGraph], None]
+    ) -> dict[str, Any]:
+        graph = self.build(tools, InMemorySaver(), self.settings)
+        listen(graph)
+        state: dict[str, Any] = graph.invoke({"goal": ground.goal}, {"configurable": {"thread_id": _THREAD}})
+        return state
+
+
+def _returned(trajectory: Trajectory, calls: Sequence[RealCall]) -> dict[str, JsonValue]:
+    return {
         step.key: each.value
-        for step in bare.steps()
-        for each in witness.calls
-        if each.worked and bare.target(step).met_by(each.tool, each.args)
+        for step in trajectory.steps()
+        for each in calls
+        if each.worked and trajectory.target(step).met_by(each.tool, each.args)
     }
-    return Trajectory(goal, replayed.plan, contracts, returned), replayed
 
 
-def replay(open_ground: Open, build: Build, settings: Settings, trajectory: Trajectory, mutation: Mutation) -> Replayed:
-    """Run from scratch, with one mutated constraint."""
-    kind, target = mutation.kind, mutation.target
-    force = kind.force(mutation.seed, trajectory.contracts[target.tool]) if kind.force and target else Force()
-    witness = Witness(mutation.point, target, force)
-    found, _ = _run(open_ground, build, settings, witness, mutation, {}, trajectory)
-    return found
-
-
-def _run(
-    open_ground: Open,
-    build: Build,
-    settings: Settings,
-    witness: Witness,
-    mutation: Mutation | None,
-    contracts: Contracts | dict[str, Any],
-    trajectory: Trajectory | None = None,
-) -> tuple[Replayed, Any]:
-    begun = time.monotonic()
-    with open_ground() as ground:
-        tools = witness.tools(ground.tools)
-        if isinstance(contracts, dict):
-            contracts.update(Registry(tools).contracts)
-        graph = build(tools, InMemorySaver(), settings)
-        if mutation is not None and mutation.kind.rewritten is not None:
-            changed = mutation.kind.rewritten(ground.goal)
-            witness.when_fired = lambda: graph.change_goal("mutated", changed)
-        state = graph.invoke({"goal": ground.goal}, {"configurable": {"thread_id": "mutated"}})
-        same_end = mutation is None or (mutation.kind.same_end and state["outcome"] is not None)
-        differences = tuple(ground.check()) if same_end else ()
-    return _left(state, mutation, witness, settings, differences, trajectory, time.monotonic() - begun), ground.goal
-
-
-def _left(
-    state: dict[str, Any],
-    mutation: Mutation | None,
-    witness: Witness,
-    settings: Settings,
-    differences: tuple[str, ...],
-    trajectory: Trajectory | None,
-    seconds: float,
-) -> Replayed:
-    steps = trajectory.steps() if trajectory else ()
-    looks = {
+def _looks(trajectory: Trajectory, witness: Witness) -> dict[str, JsonValue]:
+    return {
         step.key: value
-        for step in steps
+        for step in trajectory.steps()
         for tool, args, value in witness.seen
-        if trajectory and trajectory.target(step).met_by(tool, args)
+        if trajectory.target(step).met_by(tool, args)
     }
-    return Replayed(
-        mutation=mutation,
-        outcome=state["outcome"],
-        plan=state["plan"],
-        world=state["world"],
-        ledger=state["ledger"],
-        limits=settings.limits,
-        trace=state["trace"],
-        calls=witness.calls,
-        last_look=looks,
-        fired_at=witness.fired_at,
-        differences=differences,
-        seconds=seconds,
-    )

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agent.core.value import JsonValue
+from agent.mutation.claims import needless_planner_calls
 from agent.mutation.kinds import Kind
-from agent.mutation.matrix import MATRIX, Row, needless_planner_calls
+from agent.mutation.matrix import MATRIX, Row
 from agent.mutation.oracle import depth
 from agent.mutation.replay import Replayed
 
@@ -49,7 +50,7 @@ class Report:
     @property
     def ratio(self) -> float:
         """Depth of repair over the oracle's: 1.0 when nothing was done again for nothing."""
-        needed, taken = (sum(getattr(each, name) for each in self.verdicts) for name in ("needed", "taken"))
+        needed, taken = sum(each.needed for each in self.verdicts), sum(each.taken for each in self.verdicts)
         return taken / needed if needed else 1.0 + taken
 
     @property
@@ -97,7 +98,6 @@ class Report:
 
 def verdict(replayed: Replayed) -> Verdict:
     """Read one replay against the matrix."""
-    assert replayed.mutation is not None
     found = {row.name: tuple(dict.fromkeys(row.check(replayed))) for row in MATRIX}
     again = depth(replayed)
     return Verdict(

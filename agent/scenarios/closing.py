@@ -29,8 +29,9 @@ from agent.scenarios.closing_data import (
     statement_text,
     stocklist_text,
 )
+from agent.scenarios.closing_ledger import ledger_tools
 from agent.scenarios.closing_office import Office, serving
-from agent.scenarios.closing_tools import closing_tools
+from agent.scenarios.closing_stock import filing_tool, stock_tools
 from agent.scenarios.export_service import ExportClient
 from agent.scenarios.scenario import ChangeGoal, Conditions, Prepared, Scenario, conditions_in, tally_in
 
@@ -52,9 +53,10 @@ GOAL = Goal(
 def _open(workspace: Path, conditions: Conditions, _: ChangeGoal) -> Iterator[Prepared]:
     books = Books(workspace, conditions)
     with serving(Office(workspace, tally_in(workspace), conditions.faults)) as port:
+        client = ExportClient(port)
         yield Prepared(
             goal=GOAL,
-            tools=closing_tools(books, ExportClient(port)),
+            tools=[*ledger_tools(books), *stock_tools(books, client), filing_tool(client)],
             notes=(f"stock office: http://127.0.0.1:{port}", f"books: {workspace}"),
         )
 

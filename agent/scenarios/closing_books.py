@@ -52,7 +52,8 @@ class Books:
         finished = "end" in lines
         if not finished:
             write_whole(self.journal, journal_text())
-        return {"entries": [each.split(",") for each in lines[1:] if "," in each], "finished": finished}
+        entries: list[JsonValue] = [list(each.split(",")) for each in lines[1:] if "," in each]
+        return {"entries": entries, "finished": finished}
 
     def load(self, entries: Iterable[Entry]) -> None:
         """Add journal lines to the ledger: all or none, and twice if told twice."""
@@ -67,7 +68,8 @@ class Books:
     def loaded(self) -> JsonValue:
         """What is in the ledger; None when nothing is."""
         entries = self.ledger()
-        return {"lines": len(entries), "accounts": sorted({each.account for each in entries})} if entries else None
+        accounts: list[JsonValue] = sorted({each.account for each in entries})
+        return {"lines": len(entries), "accounts": accounts} if entries else None
 
     def keep(self, balances: dict[str, int]) -> None:
         """Put the balances in place of those there were."""

@@ -12,7 +12,7 @@ from agent.core.merge import PlanDelta
 from agent.core.metrics import MEANING, TOO_DEEP, UNSEEN, Metrics, diagnosis, duplicates, measured, together
 from agent.core.outcome import OutcomeStatus
 from agent.core.plan import StepId
-from agent.core.record import Committed, Ended, Planned, Recovered, Repaired, RunStarted, TraceRecord
+from agent.core.record import AttemptEnded, Committed, Ended, Planned, Recovered, Repaired, RunStarted, TraceRecord
 from agent.core.value import Digest
 from tests.builders import classified
 
@@ -83,7 +83,7 @@ def test_what_goes_along_with_a_replan_is_not_counted_again() -> None:
 
 
 def test_depth_is_the_share_of_the_plan_that_is_done_again_or_anew() -> None:
-    trace = [planned("initial", added="a b c d"), repaired(kept="a b c", reopened="d"), repaired()]
+    trace: list[TraceRecord] = [planned("initial", added="a b c d"), repaired(kept="a b c", reopened="d"), repaired()]
     assert measured(trace).depths == (0.25,)
     trace.append(planned("task_failure", kept="a", reopened="b", added="c d"))
     trace.append(planned("intent_change", kept="a", added="e"))
@@ -92,12 +92,22 @@ def test_depth_is_the_share_of_the_plan_that_is_done_again_or_anew() -> None:
 
 
 def test_reuse_is_what_a_repair_leaves_as_it_is() -> None:
-    trace = [committed("a"), committed("b"), committed("c"), repaired(kept="a"), committed("c"), committed("d")]
+    first = [committed("a"), committed("b"), committed("c")]
+    trace: list[TraceRecord] = [*first, repaired(kept="a"), committed("c"), committed("d")]
     found = measured(trace)
     assert (found.held, found.made_again) == (3, 1)
     assert found.reuse_rate == pytest.approx(2 / 3)
     again = measured([*trace, repaired(kept="a"), committed("a"), committed("e")])
     assert (again.held, again.made_again) == (7, 2)
+
+
+def test_what_was_found_standing_was_not_made_again() -> None:
+    def came_back(how: str) -> AttemptEnded:
+        return AttemptEnded(at=4, step=StepId("S"), attempt=2, ok=True, how=how, seconds=0)
+
+    trace = [committed("a"), committed("b"), repaired(kept="a", reopened="b")]
+    assert measured([*trace, came_back("adopted"), committed("b")]).made_again == 0
+    assert measured([*trace, came_back("adopted"), came_back("called"), committed("b")]).made_again == 1
 
 
 def test_origins_are_split() -> None:

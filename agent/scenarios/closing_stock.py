@@ -1,121 +1,20 @@
-"""The eleven tools of the closing scenario. Those of the ledger and those of the stock share nothing."""
-
-import json
+"""The tools of the closing scenario's second branch, from the stock book to the list of stock, and the last step."""
 
 from langchain_core.tools import BaseTool
 from pydantic import JsonValue
 
-from agent.scenarios.closing_books import STATEMENT, STOCKLIST, Books
-from agent.scenarios.closing_data import (
-    DEPOTS,
-    Entry,
-    balances_of,
-    differences_of,
-    statement_text,
-    stocklist_text,
-)
+from agent.scenarios.closing_books import STOCKLIST, Books
+from agent.scenarios.closing_data import DEPOTS, differences_of, stocklist_text
 from agent.scenarios.export_service import ExportClient
 from agent.tools.contracts import contract
 
 Pieces = dict[str, int]
+"""Pieces by article."""
 
 
-def closing_tools(books: Books, office: ExportClient) -> list[BaseTool]:
-    """All tools: of the ledger, of the stock, and the one that needs both."""
-    return [*_ledger_tools(books), *_stock_tools(books, office), _file_closing(office)]
-
-
-def _ledger_tools(books: Books) -> list[BaseTool]:
-    return [_read_journal(books), _read_rates(books), _load_ledger(books), _balance(books), _write_statement(books)]
-
-
-def _stock_tools(books: Books, office: ExportClient) -> list[BaseTool]:
+def stock_tools(books: Books, office: ExportClient) -> list[BaseTool]:
+    """All tools of the branch."""
     return [_read_book(books), _count_depot(office), _compare(), _adjust_depot(office), _write_stocklist(books)]
-
-
-def _read_journal(books: Books) -> BaseTool:
-    @contract(
-        produces="journal",
-        effect="read_only",
-        ensures="artifacts.journal.finished && size(artifacts.journal.entries) > 0",
-        observe=lambda: books.journal.read_text(),
-    )
-    def read_journal() -> JsonValue:
-        """Read the journal of the period."""
-        books.tally.add("read_journal")
-        return books.read_journal()
-
-    return read_journal
-
-
-def _read_rates(books: Books) -> BaseTool:
-    @contract(
-        produces="rates",
-        effect="read_only",
-        ensures="size(artifacts.rates) > 0",
-        observe=lambda: json.loads(books.rates.read_text()),
-    )
-    def read_rates() -> Pieces:
-        """Read the exchange rates."""
-        books.tally.add("read_rates")
-        found: Pieces = json.loads(books.rates.read_text())
-        return found
-
-    return read_rates
-
-
-def _load_ledger(books: Books) -> BaseTool:
-    @contract(
-        produces="ledger",
-        args={"entries": "{{journal.entries}}"},
-        ensures="artifacts.ledger.lines == size(artifacts.journal.entries)",
-        effect="mutating",
-        observe=books.loaded,
-    )
-    def load_ledger(entries: list[list[str]]) -> JsonValue:
-        """Load the journal into the ledger."""
-        books.tally.add("load_ledger")
-        books.load(Entry(number, account, currency, int(amount)) for number, account, currency, amount in entries)
-        return books.loaded()
-
-    return load_ledger
-
-
-def _balance(books: Books) -> BaseTool:
-    def seen() -> JsonValue:
-        return dict(books.balances()) or None
-
-    @contract(
-        needs="ledger rates",
-        produces="balances",
-        ensures="artifacts.ledger.accounts.all(a, a in artifacts.balances)",
-        effect="mutating",
-        idempotent=True,
-        observe=seen,
-    )
-    def balance_accounts(rates: Pieces) -> JsonValue:
-        """Balance the accounts in one currency."""
-        books.tally.add("balance_accounts")
-        books.keep(balances_of(books.ledger(), rates))
-        return seen()
-
-    return balance_accounts
-
-
-def _write_statement(books: Books) -> BaseTool:
-    @contract(
-        produces="statement",
-        ensures="artifacts.balances.all(a, artifacts.statement.text.contains('| ' + a + ' |'))",
-        effect="mutating",
-        idempotent=True,
-        observe=lambda: books.seen(STATEMENT),
-    )
-    def write_statement(balances: Pieces) -> JsonValue:
-        """Write the statement of balances."""
-        books.tally.add("write_statement")
-        return books.write(STATEMENT, statement_text(balances))
-
-    return write_statement
 
 
 def _read_book(books: Books) -> BaseTool:
@@ -197,7 +96,9 @@ def _write_stocklist(books: Books) -> BaseTool:
     return write_stocklist
 
 
-def _file_closing(office: ExportClient) -> BaseTool:
+def filing_tool(office: ExportClient) -> BaseTool:
+    """The one tool that needs both branches."""
+
     def filed(period: str) -> JsonValue:
         found = office.get("/closings")
         assert isinstance(found, list)
