@@ -5,6 +5,7 @@ Satisfied? Stopped? Stale observation? Broken precondition? Ready steps? Blocked
 
 from collections.abc import Mapping
 
+from agent.core.blockage import blockage
 from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts, Failure, Trigger
 from agent.core.goal import Goal
@@ -12,7 +13,7 @@ from agent.core.invalidation import unmet_assumptions
 from agent.core.limits import Ledger, Limits, Stop, stopped
 from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, PlanOrder, Start, Wait
 from agent.core.outcome import OutcomeStatus, completion
-from agent.core.plan import Plan, Step, StepId, StepStatus, cycle, ready
+from agent.core.plan import Plan, Step, StepId, StepStatus, ready
 from agent.core.predicate import Verdict, judge, reads
 from agent.core.repeating import reproduced
 from agent.core.value import ArtifactName, JsonValue
@@ -159,22 +160,7 @@ def _stuck(goal: Goal, world: World, plan: Plan, view: View, unresolved: bool) -
     if skipped:
         why = "; ".join(f"{each.intent}: {each.reason}" for each in skipped)
         return Finish(status=OutcomeStatus.HANDED_OVER, reason=f"skipped, so the goal is not met: {why}")
-    missing = completion(goal, plan, world, view).missing
-    loop = cycle(plan.live())
-    need = _missing_needs(world, plan)
-    message = f"steps wait for each other: {' -> '.join(loop)}" if loop else "; ".join(need or missing)
-    error = ErrorFacts(kind="need", message=f"nothing is ready, nothing is running: {message}")
-    waiting = next((each for each in plan.live() if each.status is not StepStatus.DONE), None)
-    return Broken(failures=(Failure(trigger=Trigger.BLOCKED, key=waiting.key if waiting else "goal", error=error),))
-
-
-def _missing_needs(world: World, plan: Plan) -> tuple[str, ...]:
-    return tuple(
-        f"step {each.id} needs {name}, which does not hold"
-        for each in plan.with_status(StepStatus.PENDING)
-        for name in sorted(each.reads())
-        if not world.holds(name)
-    )
+    return Broken(failures=(blockage(goal, plan, world, view),))
 
 
 def _violation(step: Step, world: World, view: View) -> Failure | None:
