@@ -48,16 +48,9 @@ def _nested_faults(split: Split, name: str) -> Iterator[str]:
 def as_large(part: Step, whole: Step) -> bool:
     """Whether a part does all that the whole would: the same call or words, or the same tools to the same end."""
     if part.call is not None or whole.call is not None:
-        return part.call is not None and whole.call is not None and same_call(part, whole)
+        return part.call == whole.call
     covers = set(whole.produces) <= set(part.produces) and set(whole.tools) <= set(part.tools)
     return _same_words(part, whole) or (bool(whole.produces and whole.tools) and covers)
-
-
-def same_call(one: Step, other: Step) -> bool:
-    """Whether two direct steps make nearly the same call."""
-    assert one.call is not None
-    assert other.call is not None
-    return one.call.tool == other.call.tool and alike(one.call.args, other.call.args)
 
 
 def split_in_place(broken: Step, draft: tuple[Step, ...], others: Iterable[ArtifactName]) -> Split | None:

@@ -6,7 +6,6 @@ right answer is to stop and say what was learned.
 
 from collections.abc import Iterable
 
-from agent.core.decomposition import same_call
 from agent.core.failure import Failure
 from agent.core.plan import Step, upstream
 from agent.core.repetition import alike
@@ -16,13 +15,17 @@ SHAPE = "the plan's shape is not the problem"
 
 
 def equivalent(one: Step, other: Step) -> bool:
-    """Whether two steps would do nearly the same to the same end; ids, wording and spelling do not count."""
+    """Whether two steps would do the same to the same end; ids and intents do not count.
+
+    Of an instruction the spelling does not count either. Of a call it does: another case, or 1 for "1", may be
+    all that was wrong with it.
+    """
     if one.key != other.key or set(one.effects) != set(other.effects):
         return False
     if one.call is None or other.call is None:
         both = one.call is None and other.call is None
         return both and set(one.tools) == set(other.tools) and alike(one.instruction, other.instruction)
-    return same_call(one, other)
+    return one.call == other.call
 
 
 def broken_step(failure: Failure | None, before: Iterable[Step]) -> Step | None:

@@ -29,7 +29,6 @@ X = step("x", "a", id="old")
     "other",
     [
         step("x", "a", id="new", intent="in other words"),
-        step("x", "a", id="new", call=Call(tool="make_x", args={"a": " {{A}} "})),
         step("x", "a", id="new", serves=("x",)),
     ],
 )
@@ -43,6 +42,7 @@ def test_the_same_work_under_another_id_is_the_same_work(other: Step) -> None:
         step("y", "a"),
         step("x", "a", call=Call(tool="other", args={"a": "{{a}}"})),
         step("x", "a", call=Call(tool="make_x", args={"a": "{{b}}"})),
+        step("x", "a", call=Call(tool="make_x", args={"a": "{{A}}"})),
         step("x", "a", effects=("result > 1",)),
         instruction("x"),
     ],

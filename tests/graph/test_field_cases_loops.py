@@ -4,6 +4,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
+from agent.trace.story import story
 from tests.builders import Calls, always, rules, rungs, statuses, values
 from tests.doubles import calling
 from tests.graph.planning import calls, drafted, instructs, nudges, played, report, told
@@ -57,7 +58,9 @@ def test_a_nudge_is_a_way_out_that_a_model_can_take() -> None:
     replies = [calling("query", sql="Prices"), calling("query", sql=" prices"), calling("submit", answer=2)]
     end, _ = played(asks(counted, lambda sql: []), TEXT, BOTH, *replies)
     assert values(end) == {"base": 1, "answer": 2}
-    assert [each.step is not None for each in end["trace"] if each.event == "nudged"] == [True]
+    (nudge,) = [each for each in end["trace"] if each.event == "nudged"]
+    assert (nudge.detector, end["plan"].step(nudge.step).produces) == ("loop", ("answer",))
+    assert any(keyword == "nudge" and "query 2 times" in said for _, keyword, said in story(end["trace"], end["plan"]))
 
 
 def test_case_5_equal_calls_are_counted_with_others_and_prose_in_between() -> None:
