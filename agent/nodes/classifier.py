@@ -1,5 +1,6 @@
 """Classifier: what does a failure prove false, and which rung answers it? The table first, a model last."""
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 from langchain_core.runnables import RunnableConfig
@@ -54,7 +55,8 @@ class Classifier:
         recoveries: list[Recovery] = []
         trace: list[TraceRecord] = []
         for failure in state["failures"]:
-            classified, ledger = await self._classify(failure, world, plan, ledger, limits)
+            told = _told_before(failure, (*state["trace"], *trace))
+            classified, ledger = await self._classify(failure, world, plan, ledger, limits, told)
             ordered = state["order"] is not None or any(each.choice.rung is Rung.REPLAN for each in recoveries)
             recovery, ledger = self._choose(classified, plan, ledger, limits, trace, ordered)
             if _is_looked_at_again(recovery):
@@ -71,7 +73,7 @@ class Classifier:
         }
 
     async def _classify(
-        self, failure: Failure, world: World, plan: Plan, ledger: Ledger, limits: Limits
+        self, failure: Failure, world: World, plan: Plan, ledger: Ledger, limits: Limits, told: Scope | None
     ) -> tuple[Classified, Ledger]:
         view = await self._bodies.view(world, failure.reads)
         mutating = _mutates(failure, plan, self._contracts)
@@ -82,6 +84,8 @@ class Classifier:
         known = classify(failure, mutating, view)
         if known is not None:
             return known, ledger
+        if told is not None:
+            return conclude(failure, told, blame(failure, told, view), "model", mutating, view), ledger
         # a hundred failures may come in together; the budget ends the asking, and the dispatcher then ends the run
         if self._model is None or stopped(limits, ledger):
             return conclude(failure, Scope.CALL, Origin.AGENT, "default", mutating, view), ledger
@@ -170,3 +174,15 @@ def _mutates(failure: Failure, plan: Plan, contracts: dict[str, ToolContract]) -
         return step.effect is EffectClass.MUTATING
     contract = contracts.get(failure.tool)
     return contract is not None and contract.effect is EffectClass.MUTATING
+
+
+def _told_before(failure: Failure, trace: Iterable[TraceRecord]) -> Scope | None:
+    """What the model said of this very failure: it comes back when a rung that was chosen could not be carried out."""
+    said = (each.classified for each in trace if isinstance(each, Recovered) and each.classified.rule == "model")
+    same = (each.scope for each in said if _same(each.failure, failure))
+    return next(same, None)
+
+
+def _same(old: Failure, new: Failure) -> bool:
+    """The same words as well, for unlike errors may share a class; what a rung found out is added to them."""
+    return old.fingerprint == new.fingerprint and new.error.message.startswith(old.error.message)

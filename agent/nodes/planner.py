@@ -183,7 +183,7 @@ def _completed(goal: Goal, draft: PlanDraft) -> Goal:
 
 def _charged(ledger: Ledger, usage: Usage, prices: Prices) -> Ledger:
     """A draw without a model counts as one call: planning again and again is thrash, whoever plans."""
-    return charged(ledger, "planner", usage.model_copy(update={"calls": max(1, usage.calls)}), prices)
+    return charged(ledger, "planner", usage, prices).add(planner_calls=0 if usage.calls else 1)
 
 
 def _reused(plan: Plan, delta: PlanDelta, world: World) -> tuple[ArtifactName, ...]:
