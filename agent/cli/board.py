@@ -10,7 +10,7 @@ from rich.text import Text
 
 from agent.cli.screen import COLOURS
 from agent.core.ladder import Rung
-from agent.core.limits import Ledger, Limits
+from agent.core.limits import CALLS, Ledger, Limits
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.record import Recovered
 from agent.nodes.state import take_plan
@@ -79,9 +79,17 @@ def spent(ledger: Ledger, limits: Limits) -> str:
     parts = [f"attempts {ledger.steps}/{limits.steps}"]
     parts += [f"{name} {sum(used.values())}" for name, used in _by_step(ledger).items() if used]
     parts.append(f"replans {ledger.replan}/{limits.replan}")
+    parts += [f"{_worded(name)} {used}/{getattr(limits, name)}" for name in CALLS if (used := getattr(ledger, name))]
     if ledger.tokens:
-        parts.append(f"tokens {ledger.tokens:,}/{limits.tokens:,}")
+        about = "about " if ledger.tokens_estimated else ""
+        parts.append(f"tokens {about}{ledger.tokens:,}/{limits.tokens:,}")
+    if ledger.money:
+        parts.append(f"money {ledger.money:.2f}/{limits.money:g}")
     return " · ".join(parts)
+
+
+def _worded(counter: str) -> str:
+    return counter.replace("_", " ")
 
 
 def _by_step(ledger: Ledger) -> dict[str, dict[str, int]]:

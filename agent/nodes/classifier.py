@@ -17,7 +17,8 @@ from agent.core.limits import Ledger, Limits, stopped
 from agent.core.phase import Phase
 from agent.core.plan import Plan
 from agent.core.record import Invalidated, Recovered, TraceRecord
-from agent.core.repair import options, region, remember
+from agent.core.repair import options, region
+from agent.core.repeating import noted
 from agent.core.spending import Prices, charged
 from agent.core.value import JsonValue
 from agent.core.world import World
@@ -57,6 +58,7 @@ class Classifier:
         for failure in state["failures"]:
             told = _told_before(failure, (*state["trace"], *trace))
             classified, ledger = await self._classify(failure, world, plan, ledger, limits, told)
+            ledger = await self._noted(classified, world, plan, ledger)
             ordered = state["order"] is not None or any(each.choice.rung is Rung.REPLAN for each in recoveries)
             recovery, ledger = self._choose(classified, plan, ledger, limits, trace, ordered)
             if _is_looked_at_again(recovery):
@@ -106,6 +108,14 @@ class Classifier:
         origin = blame(failure, answer.scope, view)
         return conclude(failure, answer.scope, origin, "model", mutating, view), paid
 
+    async def _noted(self, classified: Classified, world: World, plan: Plan, ledger: Ledger) -> Ledger:
+        """Remember a call that was proven wrong, as planned and as sent: no repair may bring it back."""
+        failure = classified.failure
+        step = next((each for each in plan.live() if each.id == failure.step), None)
+        if step is None or classified.scope is not Scope.CALL or failure.trigger is not Trigger.TASK_FAILURE:
+            return ledger
+        return noted(ledger, step, await self._bodies.view(world, step.reads()))
+
     def _choose(
         self,
         classified: Classified,
@@ -116,9 +126,6 @@ class Classifier:
         ordered: bool,
     ) -> tuple[Recovery, Ledger]:
         """Choose and charge the rung; the record holds all the inputs of the choice."""
-        step = next((each for each in plan.live() if each.id == classified.failure.step), None)
-        if step is not None and classified.scope is Scope.CALL and classified.failure.trigger is Trigger.TASK_FAILURE:
-            ledger = remember(ledger, step)
         open_ = options(classified, plan, self._contracts, ledger, self._model_can_patch)
         now = self._clock.now()
         resting = joins(classified, ledger, now)

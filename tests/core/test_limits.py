@@ -1,8 +1,11 @@
 """What a run may use, what it has used, and when that is the end."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
+from agent.core.limits import HARD as BOUNDS
 from agent.core.limits import Ledger, Limits, stopped
 
 HARD = [
@@ -42,3 +45,9 @@ def test_amounts_are_added_to_the_named_counters() -> None:
 def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         Limits.model_validate(wrong)
+
+
+def test_the_readme_lists_every_hard_bound() -> None:
+    assert set(BOUNDS) == set(HARD)
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    assert [name for name in HARD if f"`{name}`" not in readme] == []
