@@ -1,23 +1,30 @@
 """What a person is asked, which answers are taken, and what they change."""
 
+import re
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from agent.core.answer import (
+    advised,
+    calls_wrongly,
+    edited,
     fitting_answers,
     forgiven,
+    hinted,
     may_repeat,
     parse_answers,
+    reopened,
     skipped,
     tried_again,
 )
 from agent.core.control import Answer, Choice, Question, Recovery
 from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
-from agent.core.plan import StepId
+from agent.core.plan import Call, StepId, hints
 from agent.core.question import Asking, question_about, question_id, still_open
+from agent.core.repair import remember
 from tests.builders import WRITE, classified, contracts, plan, promise, statuses, step
 
 
@@ -196,3 +203,85 @@ def test_a_write_that_may_be_repeated_is_another_one_from_then_on() -> None:
 def test_a_superseded_step_is_not_brought_back() -> None:
     steps = plan(step("x", status="superseded"))
     assert tried_again(steps, StepId("X")) == steps
+
+
+def test_a_question_tells_what_was_learned() -> None:
+    stuck = Recovery(
+        classified=classified("precondition", "x", "unknown", falsified=("a", "b")),
+        choice=RungChoice(rung=Rung.ESCALATE, start=Rung.REWRITE),
+    )
+    asked = question_about(
+        stuck, Asking(plan=plan(step("x", hint="look twice")), ledger=Ledger(tried={"x": ("d", "e")}))
+    )
+    assert asked.learned == (
+        "it proves false: precondition (origin: environment, rule: test)",
+        "the effect of the call is unknown",
+        "not to be trusted: a, b",
+        "2 calls proven wrong",
+        "a hint did not help: look twice",
+    )
+
+
+def test_a_hint_is_kept_with_its_step_and_forgets_what_the_inner_loop_asked_for() -> None:
+    steps = plan(step("x", asks=(Call(tool="t"),)), step("y"))
+    told = hinted(steps, StepId("X"), "mind the gap")
+    assert (told.steps[0].hint, told.steps[0].asks, told.steps[1]) == ("mind the gap", (), steps.steps[1])
+    assert hinted(steps, None, "mind the gap") == steps
+    assert hints(told.live()) == ("about x, a person says: mind the gap",)
+
+
+def test_a_hint_about_a_call_that_was_proven_wrong_asks_for_another_call() -> None:
+    wrong = step("x")
+    assert calls_wrongly(wrong, remember(Ledger(), wrong))
+    assert not calls_wrongly(wrong, Ledger())
+    assert not calls_wrongly(None, Ledger())
+
+
+def test_a_hint_about_no_step_orders_a_plan_that_knows_it() -> None:
+    order = advised(recovery("x", step=None, message="stuck"), "use the other door")
+    assert order.reason == "stuck; a person says: use the other door"
+    assert order.failure is not None
+
+
+def test_an_edit_changes_the_arguments_it_names() -> None:
+    assert edited(plan(step("x", "a b")), StepId("X"), {"b": 5}).steps[0].call == Call(
+        tool="make_x", args={"a": "{{a}}", "b": 5}
+    )
+
+
+SCHEMA: dict[str, Any] = {"properties": {"n": {"type": "integer"}, "m": {}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({"choice": "edit", "args": {"n": "many"}}, "argument 'n' must be"),
+        ({"choice": "edit", "args": {"k": 1}}, "there is no argument 'k'"),
+        ({"choice": "edit", "args": {"n": "{{b}}"}}, "refers to 'b'; what the step reads is: a"),
+        ({"choice": "edit", "args": {"m": "{{a[0]}}"}}, "is no reference"),
+        ({"choice": "raise", "limits": {"retry": 3}}, "is 3 already"),
+        ({"choice": "edit"}, "needs args"),
+        ({"choice": "raise"}, "needs limits"),
+        ({"choice": "hint", "hint": " "}, "needs a hint"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused(answer: dict[str, Any], says: str) -> None:
+    call = Call(tool="t", args={"n": 1})
+    asked = Question(
+        id="q", question="?", step=StepId("X"), call=call, parameters=SCHEMA, references=("a",), limits={"retry": 3}
+    )
+    with pytest.raises(ValueError, match=re.escape(says)):
+        fitting_answers(answer, {"q": asked}, plan(step("x")))
+
+
+def test_an_answer_given_twice_is_told_from_one_to_no_question() -> None:
+    with pytest.raises(ValueError, match="question 'q9' was answered already; open: q1, q2"):
+        parse_answers({"q9": "retry"}, TWO, frozenset({"q9"}))
+
+
+def test_to_raise_a_limit_lets_the_ladder_start_anew_with_what_was_spent() -> None:
+    stuck = recovery("x")
+    ledger = Ledger(retry={"x": 3}, failures={stuck.classified.failure.fingerprint: "escalate"}, replan=1, barren=4)
+    again = reopened(ledger, stuck)
+    assert (again.retry, again.replan) == ({"x": 3}, 1)
+    assert (again.failures, again.barren, again.verified_at_replan) == ({}, 0, -1)
