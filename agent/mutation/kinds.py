@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.core.contract import EffectClass, ToolContract
-from agent.core.goal import Criterion, Goal
+from agent.core.goal import Criterion, Goal, wanted
 from agent.core.plan import Step
 from agent.core.value import JsonValue
 from agent.mutation.forces import (
@@ -19,7 +19,6 @@ from agent.mutation.forces import (
     value_drifted,
 )
 from agent.mutation.trajectory import Point, Target, Trajectory
-from agent.nodes.planner import wanted
 
 Choose = Callable[[Trajectory, Point], Step | None]
 """The step that a mutation hits at a point; None: it does not apply there."""
@@ -126,8 +125,6 @@ def _one_more(goal: Goal, predicate: str) -> Goal:
 
 def _any_want(goal: Goal) -> str:
     """Something the goal is about; a goal that only has criteria is about what they read."""
-    from agent.core.goal import wanted
-
     return wanted(goal)[0]
 
 

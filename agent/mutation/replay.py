@@ -1,8 +1,11 @@
 """What happens when the run is repeated from scratch, with one constraint mutated? One replay, and all it left."""
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -31,6 +34,9 @@ PATIENCE = 120.0
 """Seconds a replay may take before its own limit ends it."""
 
 _THREAD = "mutated"
+
+_MAKING = threading.Lock()
+"""Tools are made one at a time: LangChain turns warnings off and on for it, for the whole process."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +90,13 @@ class Bench:
             ValueError: when that run does not reach its goal; a replay of it would prove nothing.
         """
         witness = Witness()
-        with self.open() as ground:
-            tools = witness.tools(ground.tools)
-            state = self._invoked(tools, ground, lambda _: None)
+        with self._opened(witness) as (ground, graph):
+            state = _invoked(graph, ground)
+            contracts = Registry(ground.tools).contracts
         end = state["outcome"]
         if end is None or end.status is not OutcomeStatus.SATISFIED:
             raise ValueError(f"the undisturbed run has to be satisfied, and is {end.status if end else 'waiting'}")
-        bare = Trajectory(ground.goal, state["plan"], Registry(tools).contracts, {})
+        bare = Trajectory(ground.goal, state["plan"], contracts, {})
         return replace(bare, returned=_returned(bare, witness.calls))
 
     def replay(self, trajectory: Trajectory, mutation: Mutation) -> Replayed:
@@ -98,14 +104,10 @@ class Bench:
         kind, target, begun = mutation.kind, mutation.target, time.monotonic()
         force = kind.force(mutation.seed, trajectory.contracts[target.tool]) if kind.force and target else Force()
         witness = Witness(mutation.point, target, force)
-
-        def listen(graph: LoopGraph) -> None:
+        with self._opened(witness) as (ground, graph):
             if kind.rewritten is not None:
-                changed = kind.rewritten(trajectory.goal)
-                witness.when_fired = lambda: graph.change_goal(_THREAD, changed)
-
-        with self.open() as ground:
-            state = self._invoked(witness.tools(ground.tools), ground, listen)
+                witness.when_fired = partial(graph.change_goal, _THREAD, kind.rewritten(ground.goal))
+            state = _invoked(graph, ground)
             differences = tuple(ground.check()) if kind.same_end else ()
         return Replayed(
             mutation=mutation,
@@ -118,13 +120,19 @@ class Bench:
             seconds=time.monotonic() - begun,
         )
 
-    def _invoked(
-        self, tools: Sequence[BaseTool], ground: Ground, listen: Callable[[LoopGraph], None]
-    ) -> dict[str, Any]:
-        graph = self.build(tools, InMemorySaver(), self.settings)
-        listen(graph)
-        state: dict[str, Any] = graph.invoke({"goal": ground.goal}, {"configurable": {"thread_id": _THREAD}})
-        return state
+    @contextmanager
+    def _opened(self, witness: Witness) -> Iterator[tuple[Ground, LoopGraph]]:
+        """Fresh ground, and a graph over its watched tools."""
+        with ExitStack() as stack:
+            with _MAKING:
+                ground = stack.enter_context(self.open())
+                graph = self.build(witness.tools(ground.tools), InMemorySaver(), self.settings)
+            yield ground, graph
+
+
+def _invoked(graph: LoopGraph, ground: Ground) -> dict[str, Any]:
+    state: dict[str, Any] = graph.invoke({"goal": ground.goal}, {"configurable": {"thread_id": _THREAD}})
+    return state
 
 
 def _returned(trajectory: Trajectory, calls: Sequence[RealCall]) -> dict[str, JsonValue]:

@@ -68,7 +68,7 @@ class Books:
     def loaded(self) -> JsonValue:
         """What is in the ledger; None when nothing is."""
         entries = self.ledger()
-        accounts: list[JsonValue] = sorted({each.account for each in entries})
+        accounts: JsonValue = [str(each) for each in sorted({each.account for each in entries})]
         return {"lines": len(entries), "accounts": accounts} if entries else None
 
     def keep(self, balances: dict[str, int]) -> None:

@@ -105,7 +105,7 @@ def test_what_was_found_standing_was_not_made_again() -> None:
     def came_back(how: str) -> AttemptEnded:
         return AttemptEnded(at=4, step=StepId("S"), attempt=2, ok=True, how=how, seconds=0)
 
-    trace = [committed("a"), committed("b"), repaired(kept="a", reopened="b")]
+    trace: list[TraceRecord] = [committed("a"), committed("b"), repaired(kept="a", reopened="b")]
     assert measured([*trace, came_back("adopted"), committed("b")]).made_again == 0
     assert measured([*trace, came_back("adopted"), came_back("called"), committed("b")]).made_again == 1
 

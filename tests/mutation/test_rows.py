@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.core import invalidation
+from agent.core import invalidation, repair
 from agent.core.effect import Begun, Fresh
 from agent.core.goal import Goal
 from agent.core.invalidation import Invalidation
@@ -44,10 +44,9 @@ def test_marks_that_do_not_spread_let_what_fell_be_reused(monkeypatch: pytest.Mo
 
 
 def test_marks_that_follow_the_order_of_steps_take_an_independent_branch_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = classifier.invalidate
 
     def flat(*args: Any) -> Any:
-        world, plan, what = original(*args)
+        world, plan, what = invalidation.invalidate(*args)
         done = [each.id for each in plan.with_status(StepStatus.DONE)]
         return world, plan, Invalidation(cause=what.cause, artifacts=what.artifacts, steps=(*what.steps, *done))
 
@@ -56,14 +55,14 @@ def test_marks_that_follow_the_order_of_steps_take_an_independent_branch_down(mo
 
 
 def test_a_journal_that_forgets_writes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    begin, options = SqliteJournal.begin, classifier.options
+    begin = SqliteJournal.begin
 
     async def forgets(self: SqliteJournal, identity: Any, step: str) -> Begun:
         await begin(self, identity, step)
         return Fresh()
 
     def careless(*args: Any) -> Options:
-        return options(*args).model_copy(update={"repeatable": True})
+        return repair.options(*args).model_copy(update={"repeatable": True})
 
     monkeypatch.setattr(SqliteJournal, "begin", forgets)
     monkeypatch.setattr(classifier, "options", careless)

@@ -7,6 +7,7 @@ import pytest
 
 from agent.core.plan import upstream
 from agent.core.record import AttemptEnded, Recovered
+from agent.core.value import JsonValue
 from agent.scenarios import SCENARIOS
 from agent.scenarios.closing_books import Books
 from agent.scenarios.closing_data import BOOK, JOURNAL, RATES, SHELVES, balances_of, differences_of
@@ -94,6 +95,6 @@ def test_a_check_names_what_is_wrong(tmp_path):
 
 def test_the_office_books_as_often_as_it_is_told_and_loses_one_answer(tmp_path):
     office = Office(tmp_path, tally_in(tmp_path), faults=True)
-    body = {"depot": "west", "changes": {}}
+    body: JsonValue = {"depot": "west", "changes": {}}
     assert [office.book("adjustments", body) for _ in range(3)] == [False, True, True]
     assert office.booked("adjustments") == [body] * 3
