@@ -107,8 +107,8 @@ def demo(
 @app.command(epilog=EXITS)
 def resume(
     thread: Thread,
-    answer: Annotated[str | None, typer.Option(help="To the open question: a choice, or JSON.")] = None,
-    reason: Annotated[str, typer.Option(help="Why, for the answers `skip` and `abort`.")] = "",
+    answer: Annotated[str | None, typer.Option(help="A choice, or JSON: an answer, or answers by question id.")] = None,
+    reason: Annotated[str, typer.Option(help="Why, for `skip` and `abort`; the text of a `hint`.")] = "",
     tools: Tools = None,
     model: Model = None,
     json: Json = False,
