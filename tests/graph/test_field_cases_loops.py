@@ -6,7 +6,7 @@ from langchain_core.messages import AIMessage
 
 from agent.trace.story import story
 from tests.builders import Calls, always, rules, rungs, statuses, values
-from tests.doubles import calling
+from tests.doubles import Reply, calling
 from tests.graph.planning import calls, drafted, instructs, nudges, played, report, told
 
 TEXT: dict[str, Any] = {"goal": {"text": "Answer the question"}}
@@ -65,7 +65,7 @@ def test_a_nudge_is_a_way_out_that_a_model_can_take() -> None:
 
 def test_case_5_equal_calls_are_counted_with_others_and_prose_in_between() -> None:
     counted = Calls()
-    replies = [
+    replies: list[Reply] = [
         saying("I will look.", "query", sql="a"),
         saying("A new approach!", "look", where="b"),
         saying("Now something else entirely.", "query", sql="a"),
@@ -93,12 +93,15 @@ def test_pages_that_bring_something_new_are_turned_to_the_last() -> None:
 
 def test_what_was_read_before_a_write_is_read_again() -> None:
     counted, lines = Calls(), list[str]()
+
+    def add(line: str) -> str:
+        lines.append(line)
+        return "ok"
+
     tools = [
         counted.tool("base"),
         counted.tool("text", "", lambda: list(lines), name="read"),
-        counted.tool(
-            "line", "", lambda line: lines.append(line) or "ok", name="add", takes="line", needs=None, effect="mutating"
-        ),
+        counted.tool("line", "", add, name="add", takes="line", needs=None, effect="mutating"),
     ]
     plan = drafted(calls("base"), instructs("answer", "read", "add"), wants=["base", "answer"])
     replies = [calling("read"), calling("add", line="x"), calling("read"), calling("add", line="y"), calling("read")]
@@ -164,10 +167,11 @@ def test_the_same_step_after_one_that_may_help_it_is_another_plan() -> None:
             raise PermissionError("service is not enabled")
         return 1
 
-    tools = [
-        counted.tool("x", "", makes),
-        counted.tool("service", "", lambda: open_.append(1) or "on", name="enable", effect="mutating"),
-    ]
+    def enable() -> str:
+        open_.append(1)
+        return "on"
+
+    tools = [counted.tool("x", "", makes), counted.tool("service", "", enable, name="enable", effect="mutating")]
     helped = drafted(calls("service", tool="enable", id="e"), calls("x", after=["e"]), wants=["x"])
     end, _ = played(tools, TEXT, drafted(calls("x"), wants=["x"]), helped)
     assert (end["outcome"].status, counted) == ("satisfied", {"make_x": 2, "enable": 1})
