@@ -1,0 +1,345 @@
+"""The world outside the runtime: tools that work, fail and lie in wait, probes, and a ledger of what really happened."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from agent.boundary import error_in, guarded
+from agent.core.contract import EffectClass, ToolContract
+from agent.core.effect import Begun, EffectEntry, EffectIdentity, EffectStatus, Fresh, answer, happened
+from agent.core.failure import ErrorFacts
+from agent.core.value import Digest, JsonValue, digest
+from agent.ports import Observation
+from agent.tools.calling import Caller
+from agent.tools.registry import Registry
+from tests.simulation.script import Drift, Script, ToolScript
+
+TIMEOUT = 1000.0
+
+
+class Broken(AssertionError):
+    """An invariant does not hold."""
+
+
+class HttpError(RuntimeError):
+    """An answer with a status, as a client raises it."""
+
+    def __init__(self, status: int, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status_code = status
+        self.retry_after = retry_after
+
+
+RAISES: dict[str, Callable[[], Exception]] = {
+    "timeout": lambda: TimeoutError("timed out"),
+    "reset": lambda: ConnectionResetError("connection reset by peer"),
+    "busy": lambda: HttpError(503, "service unavailable"),
+    "limited": lambda: HttpError(429, "too many requests", 2.0),
+    "refused": lambda: HttpError(422, "unprocessable"),
+    "misfit": lambda: ValueError("1 validation error for Order"),
+    "words": lambda: HttpError(404, "table 'orders' no longer exists"),
+    "column": lambda: RuntimeError('no such column: "ok"'),
+    "crash": lambda: HttpError(500, "internal server error"),
+    "unknown": lambda: RuntimeError("it went wrong"),
+    "lost-timeout": lambda: TimeoutError("timed out"),
+    "lost-reset": lambda: ConnectionResetError("connection reset by peer"),
+    "lost-gateway": lambda: HttpError(504, "gateway timeout"),
+    "lost-unknown": lambda: RuntimeError("it went wrong"),
+    "probe": lambda: HttpError(503, "service unavailable"),
+}
+
+
+class Workshop(Registry):
+    """The tools' contracts, without LangChain's schemas: those are tested elsewhere, and slow to make."""
+
+    def __init__(self, tools: tuple[ToolScript, ...]) -> None:
+        self._promises = {each.name: promise(each) for each in tools}
+        self._shapes = {each.name: shape(each) for each in tools}
+
+    @property
+    def contracts(self) -> dict[str, ToolContract]:
+        return self._promises
+
+    @property
+    def plannable(self) -> dict[str, ToolContract]:
+        return self._promises
+
+    def schema(self, name: str) -> dict[str, JsonValue]:
+        return self._shapes[name]
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._promises))
+
+
+def promise(tool: ToolScript) -> ToolContract:
+    first = tool.makes[0]
+    kept = tuple(f"artifacts.{first}.of.{need} == artifacts.{need}.v" for need in tool.needs)
+    return ToolContract(
+        tool=tool.name,
+        needs=tool.needs,
+        produces=tool.makes,
+        args={need: f"{{{{{need}}}}}" for need in tool.needs},
+        requires=(
+            *(f"artifacts.{need}.ok" for need in (tool.needs if tool.requires else ())),
+            *(("facts.open",) if tool.fact else ()),
+        ),
+        ensures=(kept or (f"artifacts.{first}.v != ''",)) if tool.ensures else (),
+        effect=EffectClass.MUTATING if tool.writes else EffectClass.READ_ONLY,
+        idempotent=tool.idempotent,
+        cost=2.0 if tool.stands_in_for else 1.0,
+        alternatives={"way": tuple(range(tool.ways))} if tool.ways else {},
+        stands_in_for=tool.stands_in_for,
+        observable=bool(tool.probe),
+    )
+
+
+def shape(tool: ToolScript) -> dict[str, JsonValue]:
+    properties: dict[str, JsonValue] = {need: {"type": "object"} for need in tool.needs}
+    if tool.ways:
+        properties["way"] = {"type": "integer"}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+class Journal:
+    """An effect journal in a dictionary."""
+
+    def __init__(self) -> None:
+        self.found: dict[EffectIdentity, EffectEntry] = {}
+
+    async def begin(self, identity: EffectIdentity, step: str) -> Begun:
+        await asyncio.sleep(0)
+        told = answer(self.found.get(identity))
+        if isinstance(told, Fresh):
+            self.found[identity] = EffectEntry(identity, step, EffectStatus.OPEN, told.attempts)
+        return told
+
+    async def done(self, identity: EffectIdentity, result: JsonValue) -> None:
+        self._settle(identity, EffectStatus.DONE, result)
+
+    async def adopted(self, identity: EffectIdentity, result: JsonValue) -> None:
+        self._settle(identity, EffectStatus.ADOPTED, result)
+
+    async def absent(self, identity: EffectIdentity, attempts: int) -> None:
+        known = self.found[identity]
+        if known.status is EffectStatus.OPEN and known.attempts == attempts:
+            self.found[identity] = replace(known, status=EffectStatus.ABSENT)
+
+    async def entries(self, thread: str) -> tuple[EffectEntry, ...]:
+        return tuple(each for each in self.found.values() if each.identity.thread == thread)
+
+    def intends(self, tool: str, args: Digest) -> bool:
+        """Whether an intent for this call is written down and open, or it was harmless to do it again."""
+        return any(each.tool == tool and each.args_digest == args for each in self.found)
+
+    def _settle(self, identity: EffectIdentity, status: EffectStatus, result: JsonValue) -> None:
+        known = self.found[identity]
+        if not happened(known):
+            self.found[identity] = replace(known, status=status, result=result)
+
+
+class Shelf:
+    """Artifact bodies in a dictionary."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[Digest, JsonValue] = {}
+
+    async def put(self, value: JsonValue) -> Digest:
+        key = digest(value)
+        self._bodies[key] = value
+        return key
+
+    async def get(self, key: Digest) -> JsonValue:
+        return self._bodies[key]
+
+
+@dataclass
+class Work:
+    """What the ledger knows of one piece of work that must not happen twice: an artifact, made from some inputs."""
+
+    effects: int = 0
+    absent: bool = False
+    """A probe has seen since that the effect is not there."""
+    allowed: int = 0
+    """How often a person has said since that it may be done again."""
+
+
+class Outside(Caller):
+    """Calls and looks, and the independent ledger."""
+
+    def __init__(self, script: Script, journal: Journal, rng: Random) -> None:
+        self._script, self._journal, self._rng = script, journal, rng
+        self._tools = {each.name: each for each in script.tools}
+        self._faults = {
+            (each.tool, nth, each.probe): each.kind
+            for each in reversed(script.faults)
+            for nth in range(each.nth, each.nth + min(each.times, 60))
+        }
+        self._called: Counter[tuple[str, bool]] = Counter()
+        self._makes = {name: each for each in script.tools if each.stands_in_for is None for name in each.makes}
+        self._truth: dict[str, tuple[int, bool]] = {}
+        self._standing: dict[str, dict[Digest, JsonValue]] = {}
+        """Key of the product -> inputs -> what was written; the last written last."""
+        self.calls = 0
+        self.effects = 0
+        self.repeats = 0
+        self.works: dict[tuple[str, Digest], Work] = {}
+        self.death = asyncio.get_running_loop().create_future()
+        self.happened: list[str] = []
+        """The story, for people."""
+
+    # --- the ports ---------------------------------------------------------------------------------------------
+
+    async def call(self, name: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+        returned = await guarded(self._call(self._tools[name], args), TIMEOUT)
+        return returned if isinstance(returned, ErrorFacts) else error_in(returned) or returned
+
+    async def look(self, tool: str, args: dict[str, JsonValue]) -> Observation | None:
+        if not self._tools[tool].probe:
+            return None
+        seen = await guarded(self._look(self._tools[tool], args), TIMEOUT)
+        if isinstance(seen, ErrorFacts):
+            return Observation(error=seen.model_copy(update={"kind": "probe"}))
+        return Observation(value=seen)
+
+    # --- what happens ------------------------------------------------------------------------------------------
+
+    async def _call(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
+        self.calls += 1
+        for drift in self._script.drifts:
+            if drift.call == self.calls:
+                self.drift(drift)
+        fault = self._fault(tool, probe=False)
+        self.happened.append(f"{tool.name} is called" + (f": {fault}" if fault else ""))
+        await self._passes()
+        if fault == "die-before":
+            await self._die()
+        if fault in RAISES and not fault.startswith("lost"):
+            raise RAISES[fault]()
+        if fault == "told":
+            return {"error": {"message": "service unavailable", "code": 503}}
+        if fault == "nothing" and not tool.writes:
+            return None
+        value = self._written(tool, args, fault == "refuted") if tool.writes else self._read(tool, args, fault)
+        await self._passes()
+        if fault == "die-after":
+            await self._die()
+        if fault in RAISES:
+            raise RAISES[fault]()
+        return None if fault == "nothing" else value
+
+    async def _look(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
+        fault = self._fault(tool, probe=True)
+        await self._passes()
+        if fault:
+            raise RAISES[fault]()
+        if not tool.writes:
+            return self._read(tool, args, "")
+        seen = self.stands(tool, inputs_of(tool, args))
+        if seen is None and (work := self.works.get((tool.key, inputs_of(tool, args)))):
+            work.absent = True
+        return seen
+
+    async def _passes(self) -> None:
+        """A little time, or none at all."""
+        pause = self._rng.choice((0.0, 0.0, 0.1, 0.3, 1.0))
+        await asyncio.sleep(pause)
+
+    async def _die(self) -> None:
+        if not self.death.done():
+            self.death.set_result(None)
+        await asyncio.get_running_loop().create_future()
+
+    def _fault(self, tool: ToolScript, probe: bool) -> str:
+        self._called[tool.name, probe] += 1
+        return self._faults.get((tool.name, self._called[tool.name, probe], probe), "")
+
+    def _read(self, tool: ToolScript, args: dict[str, JsonValue], fault: str) -> JsonValue:
+        return made(tool, args, self._truth.get(tool.key, (0, True)), wrong=fault == "refuted")
+
+    def _written(self, tool: ToolScript, args: dict[str, JsonValue], wrong: bool) -> JsonValue:
+        inputs = inputs_of(tool, args)
+        if not self._journal.intends(tool.name, digest(args)):
+            self.broken = f"I2: {tool.name} acted without an intent in the journal"
+        self._account(tool, inputs)
+        value = made(tool, args, (0, True), wrong)
+        stood = self._standing.setdefault(tool.key, {})
+        stood.pop(inputs, None)
+        stood[inputs] = value
+        return value
+
+    def _account(self, tool: ToolScript, inputs: Digest) -> None:
+        self.effects += 1
+        work = self.works.setdefault((tool.key, inputs), Work())
+        if work.effects:
+            self.repeats += 1
+            if not tool.idempotent and not work.absent and not work.allowed:
+                self.broken = f"I2: {tool.name} made {tool.key} from the same inputs twice"
+            work.allowed -= 1 if work.allowed and not work.absent else 0
+        work.effects, work.absent = work.effects + 1, False
+
+    broken = ""
+    """What went wrong out here; the driver looks."""
+
+    def drift(self, drift: Drift) -> None:
+        """Something changes that nobody tells the runtime."""
+        tool = self._makes.get(drift.name)
+        if tool is None:
+            return
+        self.happened.append(f"drift: {tool.key} {drift.how}")
+        content, ok = self._truth.get(tool.key, (0, True))
+        if drift.how in ("moved", "bad", "good"):
+            self._truth[tool.key] = (content + (drift.how == "moved"), {"bad": False, "good": True}.get(drift.how, ok))
+            return
+        stood = self._standing.get(tool.key)
+        if stood:
+            last = next(reversed(stood))
+            if drift.how == "gone":
+                stood.pop(last)
+            else:
+                stood[last] = _touched(stood[last])
+
+    def allow(self, key: str) -> None:
+        """A person has said that this may be done again."""
+        for (made_key, _), work in self.works.items():
+            if made_key == key:
+                work.allowed += 1
+
+    def stands(self, tool: ToolScript, inputs: Digest) -> JsonValue:
+        """What a probe of the tool sees."""
+        stood = self._standing.get(tool.key)
+        if not stood:
+            return None
+        return stood.get(inputs) if tool.probe == "inputs" else stood[next(reversed(stood))]
+
+    def is_so(self, tool: str, args: dict[str, JsonValue]) -> JsonValue:
+        """What is really there, for checks at the end."""
+        found = self._tools[tool]
+        return self.stands(found, inputs_of(found, args)) if found.writes else self._read(found, args, "")
+
+
+def inputs_of(tool: ToolScript, args: dict[str, JsonValue]) -> Digest:
+    """What the work is made from; how it is done does not count."""
+    return digest({name: args.get(name) for name in tool.needs})
+
+
+def made(tool: ToolScript, args: dict[str, JsonValue], truth: tuple[int, bool], wrong: bool) -> JsonValue:
+    """What a tool makes, one body for each product."""
+    of: dict[str, JsonValue] = {name: "wrong" if wrong else _content(args.get(name)) for name in tool.needs}
+    parts: dict[str, JsonValue] = {
+        name: {"v": "" if wrong and not of else digest([name, of, truth[0]])[:8], "of": of, "ok": truth[1]}
+        for name in tool.makes
+    }
+    return parts if len(parts) > 1 else parts[tool.makes[0]]
+
+
+def _content(value: JsonValue) -> JsonValue:
+    return value.get("v") if isinstance(value, dict) else value
+
+
+def _touched(value: JsonValue) -> JsonValue:
+    assert isinstance(value, dict)
+    if "v" in value:
+        return {**value, "v": digest(value["v"])[:8]}
+    return {name: _touched(each) for name, each in value.items()}
