@@ -3,6 +3,7 @@
 from typing import Any
 
 from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
 
 from agent.trace.story import story
 from tests.builders import Calls, always, rules, rungs, statuses, values
@@ -76,6 +77,24 @@ def test_case_5_equal_calls_are_counted_with_others_and_prose_in_between() -> No
     end, _ = played(asks(counted, always(ValueError("bad"))), TEXT, BOTH, *replies)
     assert counted == {"make_base": 1, "query": 2, "look": 2}
     assert "a loop" in rules(end)
+
+
+def test_cosmetic_changes_of_a_query_are_none_also_for_a_tool_that_nobody_declared_harmless() -> None:
+    counted = Calls()
+
+    @tool
+    def search(query: str, page: int = 1) -> list[str]:
+        """Search the web."""
+        counted["search"] += 1
+        return []
+
+    plan = drafted(calls("base"), instructs("answer", "search"), wants=["base", "answer"])
+    queries = [("competitor pricing", 1), ("competitor pricing ", 1), ("Competitor Pricing", 2)]
+    replies = [calling("search", query=query, page=page) for query, page in queries]
+    end, model = played([counted.tool("base"), search], TEXT, plan, *replies)
+    assert counted == {"make_base": 1, "search": 2}
+    assert "The arguments are not the problem" in told(model)
+    assert (end["outcome"].status, values(end)) == ("handed_over", {"base": 1})
 
 
 def test_pages_that_bring_something_new_are_turned_to_the_last() -> None:

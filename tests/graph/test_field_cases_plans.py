@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from agent import build_graph
-from tests.builders import Calls, always, calm, goal, once, run, values
+from agent.app import assemble
+from agent.store.database import memory_database
+from tests.builders import Calls, ScriptedPlanner, always, calm, draft, goal, once, run, step, values
 from tests.doubles import Reply, calling
 from tests.graph.planning import calls, drafted, instructs, nudges, played, report, told
 
@@ -175,6 +177,15 @@ def test_a_stated_goal_is_not_worded_anew() -> None:
     assert "the goal wants x, and the draft says y" in told(model, 2)
     assert "the criterion 'artifacts.x > 0' is none of the goal's" in told(model, 2)
     assert end["outcome"].status == "satisfied"
+
+
+def test_no_planner_may_want_something_else_than_the_goal() -> None:
+    counted = Calls()
+    with ScriptedPlanner(draft(step("x"), wants=("y",))) as planner:
+        graph = assemble([counted.tool("x")], memory_database(), calm(), planner=planner)
+        end = run(graph, goal("x"))
+    assert (end["outcome"].status, counted) == ("unreachable", {})
+    assert "the goal wants x, and the draft says y" in report(end)
 
 
 def test_a_step_that_serves_nothing_of_the_goal_is_refused() -> None:
