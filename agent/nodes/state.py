@@ -3,7 +3,7 @@
 Every channel that a person may edit (Studio, `update_state`) validates and coerces in its reducer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, NotRequired, TypeVar
 
@@ -138,10 +138,11 @@ class RunUpdate(TypedDict, total=False):
 
 def written(state: RunState, update: RunUpdate) -> dict[str, object]:
     """An update as it is written: of world and plan only what changed, and nothing for what did not."""
-    writes: dict[str, object] = {**update}
-    if "world" in update:
+    before: Mapping[str, object] = {**state}
+    writes = {name: each for name, each in update.items() if name not in before or each is not before[name]}
+    if "world" in writes:
         writes["world"] = world_change(state["world"], update["world"])
-    if "plan" in update:
+    if "plan" in writes:
         writes["plan"] = plan_change(state["plan"], update["plan"])
     return writes
 
