@@ -3,12 +3,11 @@
 from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
-from agent.core.chaining import Unreachable
 from agent.core.control import Recovery
 from agent.core.failure import Failure
 from agent.core.ladder import Rung
 from agent.core.limits import Ledger
-from agent.core.merge import PlanDelta, delta, rewrite
+from agent.core.merge import PlanDelta, delayed, delta, rewrite
 from agent.core.move import PlanOrder
 from agent.core.phase import Phase
 from agent.core.plan import Call, Plan, Step, StepStatus
@@ -19,7 +18,7 @@ from agent.core.value import JsonValue
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate
-from agent.ports import Clock, Patcher, PatchView, Planner, PlanningFailed, PlanRequest
+from agent.ports import Clock, Patcher, PatchView, Planner, PlanningFailed, PlanRequest, Usage
 from agent.tools.registry import Registry
 
 
@@ -48,7 +47,8 @@ class Repairer:
             "phase": Phase.DISPATCHER,
         }
         for recovery in state["recoveries"]:
-            await self._carry_out(recovery, state, update)
+            if not _replaced(update["plan"], recovery):
+                await self._carry_out(recovery, state, update)
         if update["failures"]:
             update["phase"] = Phase.CLASSIFIER
         return update
@@ -120,15 +120,16 @@ class Repairer:
         request = await self._region_request(part, recovery, state, plan)
         try:
             draft = await self._planner.draw(request)
-        except (Unreachable, PlanningFailed) as error:
+        except ValueError as error:
+            usage = error.usage if isinstance(error, PlanningFailed) else Usage()
+            update["ledger"] = _charged(update["ledger"], usage)
             facts = failure.error.model_copy(update={"message": f"{failure.error.message}; {masked(str(error))}"})
             update["failures"] = (*update["failures"], failure.model_copy(update={"error": facts}))
             return
-        calls = 1 if draft.usage.calls else 0
-        update["ledger"] = update["ledger"].add(planner_calls=calls, tokens=draft.usage.tokens)
+        update["ledger"] = _charged(update["ledger"], draft.usage)
         steps = learned(draft.steps, self._registry.contracts, update["ledger"])
         new, change = rewrite(plan, part.steps, steps, state["world"])
-        new = _delayed(new, change, part, recovery.choice.delay)
+        new = delayed(new, change, part.observers, recovery.choice.delay)
         self._changed(update, recovery, new, change, failure.error.message)
 
     async def _region_request(self, part: Region, recovery: Recovery, state: RunState, plan: Plan) -> PlanRequest:
@@ -159,6 +160,17 @@ class Repairer:
         update["trace"] = [*update["trace"], record]
 
 
+def _replaced(plan: Plan, recovery: Recovery) -> bool:
+    """Whether an earlier recovery of this round took the failed step out of the plan."""
+    step = recovery.classified.failure.step
+    return step is not None and not plan.step(step).live
+
+
+def _charged(ledger: Ledger, usage: Usage) -> Ledger:
+    """What drawing a region cost; a planner that asks no model is free, one that fails is not."""
+    return ledger.add(planner_calls=1 if usage.calls else 0, tokens=usage.tokens)
+
+
 def _again(plan: Plan, recovery: Recovery) -> Plan:
     step = recovery.classified.failure.step
     if step is None:
@@ -179,18 +191,6 @@ def _order(recovery: Recovery) -> PlanOrder:
     failure = recovery.classified.failure
     falsified = (failure.predicate,) if failure.predicate else recovery.classified.falsified
     return PlanOrder(trigger=failure.trigger, reason=failure.error.message, falsified=falsified, failure=failure)
-
-
-def _delayed(plan: Plan, change: PlanDelta, part: Region, delay: float) -> Plan:
-    """Whoever looks again waits a moment first: the world was caught halfway."""
-    new = {*change.reopened, *change.added}
-    return plan.with_steps(
-        *(
-            each.model_copy(update={"delay": delay})
-            for each in plan.steps
-            if each.id in new and (each.id in part.observers or each.id in change.added)
-        )
-    )
 
 
 def _resolved(call: Call, view: dict[str, JsonValue]) -> dict[str, JsonValue]:
