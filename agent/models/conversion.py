@@ -37,7 +37,8 @@ def converted(
         written: tools whose contract somebody wrote; the rest is known by schema only.
         present: artifacts that hold; families are spelled out over them.
     """
-    drawn = tuple(_step(each, contracts, written) for each in plan.steps)
+    made = {name for each in plan.steps for name in _products(each, contracts, written)}
+    drawn = tuple(_step(each, contracts, written, frozenset({*present, *made})) for each in plan.steps)
     names = (*present, *(name for each in drawn for name in each.produces))
     steps = tuple(each.model_copy(update={"needs": expand(each.needs, names)}) for each in drawn)
     faults = [fault for each in plan.steps for fault in _other_products(each, contracts, written)]
@@ -61,26 +62,44 @@ def bound(contract: ToolContract, written: frozenset[str]) -> frozenset[str]:
     return frozenset(fill(contract, {}).args) if contract.tool in written else frozenset()
 
 
-def _step(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> Step:
-    return _call(drafted, contracts, written) if drafted.tool else _instruction(drafted, contracts)
+def _step(drafted: DraftedStep, contracts: Contracts, written: frozenset[str], known: frozenset[ArtifactName]) -> Step:
+    return _call(drafted, contracts, written, known) if drafted.tool else _instruction(drafted, contracts)
 
 
-def _call(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> Step:
+def _products(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> tuple[ArtifactName, ...]:
+    """What a step makes: what the contract promises, else what the model calls it."""
+    contract = contracts.get(drafted.tool)
+    if contract is None:
+        return drafted.produces
+    promise = promised(contract, written)
+    return _maker(drafted, contract).produces if promise else drafted.produces or contract.produces
+
+
+def _call(drafted: DraftedStep, contracts: Contracts, written: frozenset[str], names: frozenset[ArtifactName]) -> Step:
     contract = contracts.get(drafted.tool, ToolContract(tool=drafted.tool))
     maker, known = _maker(drafted, contract), contract.tool in written
-    args = {**(maker.args if known else {}), **drafted.args}
+    args = {**maker.args, **_chosen(drafted, maker, names)} if known else drafted.args
     return Step(
         id=StepId(drafted.id.strip()),
         intent=drafted.intent,
         call=Call(tool=drafted.tool, args=args),
         tools=(drafted.tool,),
         needs=_united(_still_needed(maker, args) if known else (), drafted.needs, referenced(args)),
-        produces=maker.produces if promised(contract, written) else drafted.produces or contract.produces,
+        produces=_products(drafted, contracts, written) or contract.produces,
         after=tuple(StepId(each.strip()) for each in drafted.after),
         preconditions=contract.requires if known else (),
         effect=contract.effect,
         idempotent=contract.idempotent,
-    ).model_copy(update={"effects": (*(contract.ensures if known else ()), *drafted.effects)})
+    ).model_copy(update={"effects": contract.ensures if known and contract.ensures else drafted.effects})
+
+
+def _chosen(drafted: DraftedStep, maker: Maker, names: frozenset[ArtifactName]) -> dict[str, JsonValue]:
+    """Arguments as the model chose them; the contract's own wiring stands where the model's leads nowhere."""
+    return {
+        name: each
+        for name, each in drafted.args.items()
+        if referenced(each) <= names or not referenced(maker.args.get(name))
+    }
 
 
 def _instruction(drafted: DraftedStep, contracts: Contracts) -> Step:
