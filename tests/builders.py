@@ -19,7 +19,7 @@ from agent.core.world import Artifact, Fact, Mark, Verification, World
 from agent.nodes.bodies import Bodies
 from agent.nodes.scope import KEY, RunScope
 from agent.nodes.state import RunState
-from agent.ports import Observation, PlanDraft, PlanRequest, ProposedCall, Result, ScopeAnswer, Task
+from agent.ports import Letter, Observation, PlanDraft, PlanRequest, ProposedCall, Result, ScopeAnswer, Task
 from agent.settings import Settings
 from agent.store.artifacts import MemoryArtifacts
 from agent.tools.contracts import contract
@@ -169,9 +169,9 @@ class ScriptedProber(Script[tuple[str, dict[str, JsonValue]], Any]):
         return self.play((tool, args))
 
 
-class ScriptedInbox(Script[str, Any]):
-    async def take(self, thread: str) -> Goal | None:
-        return self.play(thread)
+class ScriptedInbox(Script[tuple[str, int], Any]):
+    async def newer(self, thread: str, heard: int) -> Letter | None:
+        return self.play((thread, heard))
 
 
 class ManualClock:

@@ -12,6 +12,6 @@ for name in [each for each in os.environ if each.startswith("KINTSUGI_") or each
 from hypothesis import HealthCheck, settings  # noqa: E402 - the environment comes first
 
 settings.register_profile(
-    "kintsugi", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "kintsugi", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.load_profile("kintsugi")

@@ -20,6 +20,7 @@ import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.tools import tool
 from pydantic import BaseModel, SecretStr
 
 from agent import build_graph
@@ -27,8 +28,11 @@ from agent.boundary import error_in, facts_of, guarded, masked, shortened
 from agent.core.failure import ErrorFacts
 from agent.core.value import canonical, digest
 from agent.plain import DEPTH_LIMIT, as_json
+from agent.ports import Observation
 from agent.store.checkpoints import open_saver
-from tests.builders import Calls, arun, calm, goal, run, rungs, thread
+from agent.tools.calling import Caller
+from agent.tools.registry import Registry
+from tests.builders import Calls, always, arun, calm, goal, run, rungs, thread
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 REQUEST = httpx.Request("POST", "https://api.example/v1/rows")
@@ -415,3 +419,96 @@ def test_a_step_is_not_lost_for_what_it_returned(value: Any, tmp_path: Any) -> N
     end = run(graph, goal("x"))
     assert end["outcome"].status == "satisfied"
     assert graph.get_state(thread()).values["world"] == end["world"]
+
+
+# --- calls and probes -------------------------------------------------------------------------------------------
+
+
+def sees(value: Any) -> dict[str, Any]:
+    """Every way to write a probe that sees a value."""
+
+    def plain(n: int = 0) -> Any:
+        return value
+
+    async def coroutine(n: int = 0) -> Any:
+        return value
+
+    return {
+        "function": plain,
+        "coroutine": coroutine,
+        "gives a coroutine": lambda n=0: coroutine(n),
+        "tool": Calls().tool("probe", "", lambda: value),
+        "takes everything": lambda **_: value,
+    }
+
+
+@pytest.mark.parametrize("kind", list(sees(1)))
+async def test_a_probe_may_be_written_in_any_way(kind: str) -> None:
+    observe = sees({1, 2})[kind]
+    caller = Caller(Registry([Calls().tool("x", observe=observe), Calls().tool("probe", "", lambda: {1, 2})]), 5, 4)
+    found = await caller.look("make_x", {"n": 3, "other": 4})
+    assert found == Observation(value=[1, 2])
+
+
+async def test_a_probe_that_fails_could_not_look_and_one_that_is_not_there_says_nothing() -> None:
+    broken = always(ConnectionError("no sight"))
+    caller = Caller(Registry([Calls().tool("x", observe=broken), Calls().tool("y")]), 5, 4)
+    found = await caller.look("make_x", {})
+    assert found is not None
+    assert found.error is not None
+    assert (found.error.kind, found.error.message) == ("probe", "no sight")
+    assert await caller.look("make_y", {}) is None
+
+
+async def test_a_probe_that_is_a_tool_and_fails_could_not_look_either() -> None:
+    probe = Calls().tool("probe", "", always(ConnectionError("no sight")))
+    found = await Caller(Registry([Calls().tool("x", observe=probe), probe]), 5, 4).look("make_x", {})
+    assert found is not None
+    assert found.error is not None
+    assert found.error.kind == "probe"
+
+
+async def test_a_call_that_takes_too_long_is_given_up() -> None:
+    never = threading.Event()
+
+    async def waits() -> None:
+        await asyncio.Event().wait()
+
+    caller = Caller(Registry([Calls().tool("x", "", waits), Calls().tool("y", "", lambda: never.wait(20))]), 0.01, 4)
+    for name in ("make_x", "make_y"):
+        found = await caller.call(name, {})
+        assert isinstance(found, ErrorFacts)
+        assert found.kind == "timeout"
+    never.set()
+
+
+async def test_arguments_are_refused_before_the_tool_runs_and_only_then() -> None:
+    class Answer(BaseModel):
+        total: int
+
+    def parse(n: Any) -> Any:
+        return Answer.model_validate({"total": "many"})
+
+    @tool
+    def typed(n: int) -> int:
+        """Take a number."""
+        return n
+
+    caller = Caller(Registry([typed, Calls().tool("x", "n", parse)]), 5, 4)
+    kinds = [
+        await caller.call("typed", {"n": "many"}),
+        await caller.call("make_x", {"n": 1}),
+        await caller.call("no", {}),
+    ]
+    assert [(each.kind, each.type) for each in kinds if isinstance(each, ErrorFacts)] == [
+        ("refused", "ValidationError"),
+        ("exception", "ValidationError"),
+        ("refused", "UnknownTool"),
+    ]
+    assert await caller.call("typed", {"n": 3}) == 3
+
+
+async def test_many_synchronous_calls_run_side_by_side() -> None:
+    together = threading.Barrier(12, timeout=20)
+    caller = Caller(Registry([Calls().tool("x", "", together.wait)]), 30, 12)
+    assert sorted(await asyncio.gather(*(caller.call("make_x", {}) for _ in range(12)))) == list(range(12))  # type: ignore[type-var]

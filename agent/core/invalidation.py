@@ -89,7 +89,8 @@ def unmet_assumptions(world: World, view: View) -> dict[ArtifactName, str]:
 
 def follow(world: World, plan: Plan, cause: str = "") -> Plan:
     """Let the steps follow their artifacts: done and invalid as marks are set and lifted, to do on other inputs."""
-    return plan.with_steps(*(_followed(world, step, cause) for step in plan.steps))
+    changed = [now for was in plan.steps if (now := _followed(world, was, cause)) is not was]
+    return plan.with_steps(*changed) if changed else plan
 
 
 def _followed(world: World, step: Step, cause: str) -> Step:

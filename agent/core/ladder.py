@@ -86,7 +86,7 @@ def choose_rung(
     if ordered and (classified.outdated or classified.scope in (Scope.PRECONDITION, Scope.GOAL)):
         return RungChoice(rung=Rung.REPLAN, start=start, joined=True)
     passed: list[Refusal] = []
-    for rung in LADDER[LADDER.index(start) :]:
+    for rung in LADDER[LADDER.index(start) : -1]:
         reason = _refused(rung, classified, options, limits, ledger)
         if not reason:
             delay = _delay(rung, classified, limits, ledger)
@@ -130,9 +130,7 @@ def _after(rung: Rung) -> Rung:
 
 
 def _refused(rung: Rung, classified: Classified, options: Options, limits: Limits, ledger: Ledger) -> str:
-    """Why a rung cannot be taken; empty when it can."""
-    if rung is Rung.ESCALATE:
-        return ""
+    """Why a rung below the last cannot be taken; empty when it can."""
     if not options.repeatable:
         left = "unknown and nothing can observe it" if classified.effect is Effect.UNKNOWN else "not what was expected"
         return f"the effect of the call is {left}; doing it again could do it twice"
@@ -180,12 +178,17 @@ def _inapplicable(rung: Rung, options: Options, limits: Limits, ledger: Ledger) 
 
 
 def _delay(rung: Rung, classified: Classified, limits: Limits, ledger: Ledger) -> float:
-    """Backoff before the next try: doubled each time on one rung, and never less than Retry-After."""
+    """Backoff before the next try: doubled each time on one rung, and never less than Retry-After.
+
+    Nor longer than the run may still take: whoever asks for more would keep it from ending.
+    """
     if rung not in (Rung.RETRY, Rung.REWRITE):
         return 0.0
     used = ledger.retry if rung is Rung.RETRY else ledger.rewrite
-    backoff = min(limits.backoff * 2.0 ** used.get(classified.failure.key, 0), limits.backoff_cap)
-    return max(backoff, _asked(classified, limits))
+    doublings = min(used.get(classified.failure.key, 0), 64)
+    backoff = min(limits.backoff * 2.0**doublings, limits.backoff_cap)
+    left = max(0.0, limits.seconds - ledger.seconds)
+    return min(max(backoff, _asked(classified, limits)), left)
 
 
 def _asked(classified: Classified, limits: Limits) -> float:

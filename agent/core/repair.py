@@ -63,7 +63,7 @@ def remember(ledger: Ledger, step: Step) -> Ledger:
 def forget(ledger: Ledger, plan: Plan, changed: Iterable[ArtifactName]) -> Ledger:
     """Forget calls proven wrong on inputs that have changed since: with new inputs they are other calls."""
     names = set(changed)
-    keys = {each.key for each in plan.live() if names & each.reads()}
+    keys = {each.key for each in plan.live() if names & each.reads()} if ledger.tried else set()
     if not keys & ledger.tried.keys():
         return ledger
     return ledger.model_copy(update={"tried": {key: each for key, each in ledger.tried.items() if key not in keys}})

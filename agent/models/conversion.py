@@ -41,13 +41,14 @@ def converted(
         present: artifacts that hold; families are spelled out over them.
     """
     leaves = unnested(plan.steps)
-    drawn = tuple(_step(each, contracts, written).model_copy(update={"depth": depth}) for each, depth in leaves)
+    known = frozenset({*present, *(name for each, _ in leaves for name in _products(each, contracts, written))})
+    drawn = tuple(_step(each, contracts, written, known).model_copy(update={"depth": depth}) for each, depth in leaves)
     names = (*present, *(name for each in drawn for name in each.produces))
     steps = tuple(each.model_copy(update={"needs": expand(each.needs, names)}) for each in drawn)
     faults = [fault for each, _ in leaves for fault in _other_products(each, contracts, written)]
     judged = [_criterion(f"c{index}", each) for index, each in enumerate(plan.criteria, 1)]
     criteria = tuple(each for each in judged if isinstance(each, Criterion))
-    splits = tuple(_split(each, depth, contracts, written) for each, depth in nesting(plan.steps))
+    splits = tuple(_split(each, depth, contracts, written, known) for each, depth in nesting(plan.steps))
     return Converted(steps, criteria, (*faults, *(each for each in judged if isinstance(each, str))), splits)
 
 
@@ -66,31 +67,51 @@ def bound(contract: ToolContract, written: frozenset[str]) -> frozenset[str]:
     return frozenset(fill(contract, {}).args) if contract.tool in written else frozenset()
 
 
-def _split(drafted: DraftedStep, depth: int, contracts: Contracts, written: frozenset[str]) -> Split:
-    parts = tuple(_step(each, contracts, written) for each in drafted.steps)
-    return Split(of=_step(drafted, contracts, written), into=parts, depth=depth)
+def _split(
+    drafted: DraftedStep, depth: int, contracts: Contracts, written: frozenset[str], known: frozenset[ArtifactName]
+) -> Split:
+    parts = tuple(_step(each, contracts, written, known) for each in drafted.steps)
+    return Split(of=_step(drafted, contracts, written, known), into=parts, depth=depth)
 
 
-def _step(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> Step:
-    return _call(drafted, contracts, written) if drafted.tool else _instruction(drafted, contracts)
+def _step(drafted: DraftedStep, contracts: Contracts, written: frozenset[str], known: frozenset[ArtifactName]) -> Step:
+    return _call(drafted, contracts, written, known) if drafted.tool else _instruction(drafted, contracts)
 
 
-def _call(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> Step:
+def _products(drafted: DraftedStep, contracts: Contracts, written: frozenset[str]) -> tuple[ArtifactName, ...]:
+    """What a step makes: what the contract promises, else what the model calls it."""
+    contract = contracts.get(drafted.tool)
+    if contract is None:
+        return drafted.produces
+    promise = promised(contract, written)
+    return _maker(drafted, contract).produces if promise else drafted.produces or contract.produces
+
+
+def _call(drafted: DraftedStep, contracts: Contracts, written: frozenset[str], names: frozenset[ArtifactName]) -> Step:
     contract = contracts.get(drafted.tool, ToolContract(tool=drafted.tool))
     maker, known = _maker(drafted, contract), contract.tool in written
-    args = {**(maker.args if known else {}), **drafted.args}
+    args = {**maker.args, **_chosen(drafted, maker, names)} if known else drafted.args
     return Step(
         id=StepId(drafted.id.strip()),
         intent=drafted.intent,
         call=Call(tool=drafted.tool, args=args),
         tools=(drafted.tool,),
         needs=_united(_still_needed(maker, args) if known else (), drafted.needs, referenced(args)),
-        produces=maker.produces if promised(contract, written) else drafted.produces or contract.produces,
+        produces=_products(drafted, contracts, written) or contract.produces,
         after=tuple(StepId(each.strip()) for each in drafted.after),
         preconditions=contract.requires if known else (),
         effect=contract.effect,
         idempotent=contract.idempotent,
-    ).model_copy(update={"effects": (*(contract.ensures if known else ()), *drafted.effects)})
+    ).model_copy(update={"effects": contract.ensures if known and contract.ensures else drafted.effects})
+
+
+def _chosen(drafted: DraftedStep, maker: Maker, names: frozenset[ArtifactName]) -> dict[str, JsonValue]:
+    """Arguments as the model chose them; the contract's own wiring stands where the model's leads nowhere."""
+    return {
+        name: each
+        for name, each in drafted.args.items()
+        if referenced(each) <= names or not referenced(maker.args.get(name))
+    }
 
 
 def _instruction(drafted: DraftedStep, contracts: Contracts) -> Step:

@@ -4,7 +4,7 @@ Typed arguments are what lets a small model draw valid plans: it cannot name a t
 an argument the tool does not have. The plan check stands behind this, for servers that enforce nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from langchain_core.utils.json_schema import dereference_refs
 
@@ -42,7 +42,7 @@ def plan_schema(
 
 def patch_schema(tool_schema: Schema) -> Schema:
     """Schema of other arguments for one tool."""
-    args: Schema = {"anyOf": [_arguments(tool_schema, frozenset()), {"type": "null"}]}
+    args: Schema = {"anyOf": [_arguments(tool_schema), {"type": "null"}]}
     fields = _object({"reason": _TEXT, "args": args})
     return {**fields, "title": "patch", "description": "Other arguments for the call, or null."}
 
@@ -60,12 +60,18 @@ def _call(name: str, schema: Schema, contracts: Contracts, written: frozenset[st
         "id": _TEXT,
         "intent": _TEXT,
         "tool": {"type": "string", "enum": [name]},
-        "args": _arguments(schema, bound(contract, written)),
-        "needs": _many(_NAME),
     }
+    free = _unbound(_arguments(schema), bound(contract, written) - contract.alternatives.keys())
+    if free["properties"] or name not in written:
+        fields["args"] = free
     if not promised(contract, written):
         fields["produces"] = _many(_NAME, least=1, most=1)
-    return _object(fields, optional={"effects": _many(_TEXT), "after": _many(_TEXT)})
+    optional: Schema = {"after": _many(_TEXT)}
+    if name not in written:
+        # what a contract knows is not asked for: the fewer fields a model fills, the fewer it gets wrong
+        fields["needs"] = _many(_NAME)
+        optional["effects"] = _many(_TEXT)
+    return _object(fields, optional=optional)
 
 
 def _instruction(names: list[str]) -> JsonValue:
@@ -83,12 +89,21 @@ def _instruction(names: list[str]) -> JsonValue:
     )
 
 
-def _arguments(schema: Schema, given: frozenset[str]) -> Schema:
+def _arguments(schema: Schema) -> Schema:
     plain = dereference_refs(dict(schema))
     properties, required = plain.get("properties", {}), plain.get("required", [])
     fields = {name: _referable(_lean(each)) for name, each in properties.items()}
-    needed = {name: each for name, each in fields.items() if name in required and name not in given}
+    needed = {name: each for name, each in fields.items() if name in required}
     return _object(needed, optional={name: each for name, each in fields.items() if name not in needed})
+
+
+def _unbound(arguments: Schema, given: Set[str]) -> Schema:
+    """The arguments that are left for the model to choose."""
+    properties, required = arguments["properties"], arguments["required"]
+    assert isinstance(properties, dict) and isinstance(required, list)
+    free = {name: each for name, each in properties.items() if name not in given}
+    needed = {name: each for name, each in free.items() if name in required}
+    return _object(needed, optional={name: each for name, each in free.items() if name not in needed})
 
 
 def _referable(schema: Schema) -> Schema:

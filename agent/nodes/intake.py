@@ -4,6 +4,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.goal import Goal
+from agent.core.invalidation import follow, settle
 from agent.core.limits import Ledger
 from agent.core.outcome import OutcomeStatus, conclude
 from agent.core.phase import Phase
@@ -24,7 +25,9 @@ class Intake:
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Open a run. The ledger starts afresh; world and plan are kept."""
         goal = _stated(state)
-        world = with_facts(state.get("world") or World(), state.get("facts") or {})
+        # a person may have marked an artifact between two runs: what was made from it follows
+        world = settle(with_facts(state.get("world") or World(), state.get("facts") or {}))
+        plan = follow(world, state.get("plan") or Plan())
         ledger = _next_ledger(state)
         started = RunStarted(
             at=self._clock.now(),
@@ -33,7 +36,7 @@ class Intake:
             goal_revision=goal.revision,
             resumed=bool(world.artifacts.keys() - goal.given.keys()),
         )
-        return _opened(goal, world, _woken(state.get("plan") or Plan()), ledger, [started])
+        return _opened(goal, world, _woken(plan), ledger, [started])
 
 
 def _opened(goal: Goal, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]) -> RunUpdate:

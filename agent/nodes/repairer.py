@@ -5,12 +5,11 @@ from types import MappingProxyType
 from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
-from agent.core.chaining import Unreachable
 from agent.core.control import Recovery
 from agent.core.failure import Failure
 from agent.core.ladder import Rung
 from agent.core.limits import Ledger, Limits, stopped
-from agent.core.merge import PlanDelta, delta, rewrite
+from agent.core.merge import PlanDelta, delayed, delta, rewrite
 from agent.core.move import PlanOrder
 from agent.core.phase import Phase
 from agent.core.plan import Call, Plan, Step, StepStatus, hints
@@ -60,7 +59,8 @@ class Repairer:
             "phase": Phase.DISPATCHER,
         }
         for recovery in state["recoveries"]:
-            await self._carry_out(recovery, state, update)
+            if not _replaced(update["plan"], recovery):
+                await self._carry_out(recovery, state, update)
         if update["failures"]:
             update["phase"] = Phase.CLASSIFIER
         return update
@@ -133,7 +133,7 @@ class Repairer:
         request = await self._region_request(part, recovery, state, plan)
         try:
             draft = await self._planner.draw(request)
-        except (Unreachable, PlanningFailed) as error:
+        except ValueError as error:
             facts = failure.error.model_copy(update={"message": f"{failure.error.message}; {masked(str(error))}"})
             update["failures"] = (*update["failures"], failure.model_copy(update={"error": facts}))
             usage = error.usage if isinstance(error, PlanningFailed) else Usage()
@@ -144,7 +144,7 @@ class Repairer:
         steps = learned(draft.steps, self._registry.contracts, update["ledger"])
         update["ledger"] = excused(update["ledger"], plan, part.observers)
         new, change = rewrite(plan, part.steps, steps, state["world"])
-        new = _delayed(new, change, part, recovery.choice.delay)
+        new = delayed(new, change, part.observers, recovery.choice.delay)
         self._changed(update, recovery, new, change, failure.error.message)
 
     async def _region_request(self, part: Region, recovery: Recovery, state: RunState, plan: Plan) -> PlanRequest:
@@ -177,6 +177,17 @@ class Repairer:
         update["trace"] = [*update["trace"], record]
 
 
+def _replaced(plan: Plan, recovery: Recovery) -> bool:
+    """Whether an earlier recovery of this round took the failed step out of the plan."""
+    step = recovery.classified.failure.step
+    return step is not None and not plan.step(step).live
+
+
+def _charged(ledger: Ledger, usage: Usage) -> Ledger:
+    """What drawing a region cost; a planner that asks no model is free, one that fails is not."""
+    return ledger.add(planner_calls=1 if usage.calls else 0, tokens=usage.tokens)
+
+
 def _again(plan: Plan, recovery: Recovery) -> Plan:
     step = recovery.classified.failure.step
     if step is None:
@@ -197,15 +208,3 @@ def _order(recovery: Recovery) -> PlanOrder:
     failure = recovery.classified.failure
     falsified = (failure.predicate,) if failure.predicate else recovery.classified.falsified
     return PlanOrder(trigger=failure.trigger, reason=failure.error.message, falsified=falsified, failure=failure)
-
-
-def _delayed(plan: Plan, change: PlanDelta, part: Region, delay: float) -> Plan:
-    """Whoever looks again waits a moment first: the world was caught halfway."""
-    new = {*change.reopened, *change.added}
-    return plan.with_steps(
-        *(
-            each.model_copy(update={"delay": delay})
-            for each in plan.steps
-            if each.id in new and (each.id in part.observers or each.id in change.added)
-        )
-    )

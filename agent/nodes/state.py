@@ -3,7 +3,7 @@
 Every channel that a person may edit (Studio, `update_state`) validates and coerces in its reducer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, NotRequired, TypeVar
 
@@ -161,10 +161,12 @@ def written(state: RunState, update: RunUpdate) -> dict[str, object]:
     Every node that runs is a super-step; it is counted here, where all of them come through.
     """
     ledger = update["ledger"] if "ledger" in update else state["ledger"]
-    writes: dict[str, object] = {**update, "ledger": ledger.add(supersteps=1)}
-    if "world" in update:
+    counted: Mapping[str, object] = {**update, "ledger": ledger.add(supersteps=1)}
+    before: Mapping[str, object] = {**state}
+    writes = {name: each for name, each in counted.items() if name not in before or each is not before[name]}
+    if "world" in writes:
         writes["world"] = world_change(state["world"], update["world"])
-    if "plan" in update:
+    if "plan" in writes:
         writes["plan"] = plan_change(state["plan"], update["plan"])
     return writes
 

@@ -37,6 +37,9 @@ class Caller:
             tool = self._registry.tool(name)
         except UnknownTool as error:
             return _refused(facts_of(error))
+        return await self._answer(tool, args)
+
+    async def _answer(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         returned = await guarded(self._called(tool, args), self._seconds)
         if isinstance(returned, ErrorFacts):
             return _refused(returned) if _misfit(tool, args, returned) else returned
@@ -47,7 +50,7 @@ class Caller:
         probe = self._registry.probe(tool)
         if probe is None:
             return None
-        seen = await guarded(self._probed(probe, accepted(probe, args)), self._seconds)
+        seen = await guarded(self._probed(probe, args), self._seconds)
         if isinstance(seen, ErrorFacts):
             return Observation(error=seen.model_copy(update={"kind": "probe"}))
         return Observation(value=seen)
@@ -59,11 +62,12 @@ class Caller:
         return await self._in_thread(lambda: as_json(tool.invoke(args)))
 
     async def _probed(self, probe: Callable[..., object], args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+        taken = accepted(probe, args)
         if isinstance(probe, BaseTool):
-            return await self.call(probe.name, args)
+            return await self._answer(probe, taken)
         if inspect.iscoroutinefunction(probe):
-            return as_json(await probe(**args))
-        found = await self._in_thread(partial(probe, **args))
+            return as_json(await probe(**taken))
+        found = await self._in_thread(partial(probe, **taken))
         return as_json(await found if inspect.isawaitable(found) else found)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

@@ -127,8 +127,11 @@ def has_contract(tool: BaseTool) -> bool:
     return isinstance((tool.metadata or {}).get(_METADATA_KEY), Contract)
 
 
-def accepted(function: Callable[..., object], args: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def accepted(function: Callable[..., object] | BaseTool, args: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Those of the arguments that a probe takes."""
+    if isinstance(function, BaseTool):
+        required, optional = _parameters(function)
+        return {name: args[name] for name in (*required, *optional) if name in args}
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters):
         return dict(args)

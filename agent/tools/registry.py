@@ -82,8 +82,7 @@ class Registry:
 
 
 def _refuse_reserved(tool: BaseTool) -> None:
-    """A parameter of such a name would never reach the tool: every call would fail, whatever the plan."""
+    """LangChain swallows an argument of this name: every call would fail, whatever the plan."""
     properties = json_schema(tool).get("properties")
-    taken = sorted({"callbacks", "config", "run_manager"} & set(properties if isinstance(properties, dict) else ()))
-    if isinstance(tool, StructuredTool) and taken:
-        raise ValueError(f"tool {tool.name!r}: LangChain keeps the parameter name {taken[0]!r} for itself; use another")
+    if isinstance(tool, StructuredTool) and isinstance(properties, dict) and "config" in properties:
+        raise ValueError(f"tool {tool.name!r}: LangChain keeps the parameter name 'config' for itself; use another")

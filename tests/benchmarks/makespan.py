@@ -11,7 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.dags import Task, critical_path, measured, ragged, scaled
-from tests.benchmarks.drivers import bare_superstep, in_memory, in_waves, through_ainvoke, through_invoke
+from tests.benchmarks.drivers import (
+    bare_superstep,
+    in_memory,
+    in_waves,
+    through_ainvoke,
+    through_invoke,
+    through_stock_invoke,
+)
 
 SEEDS = range(1, 6)
 WORKFLOW_SECONDS = 8.0
@@ -61,6 +68,7 @@ def _costs() -> None:
         "in memory": in_memory,
         "SQLite, invoke": through_invoke,
         "SQLite, ainvoke": through_ainvoke,
+        "SQLite with LangGraph's pragmas": through_stock_invoke,
     }
     for name, run in runs.items():
         wide, long = (run(each) / 30 for each in (scaled(ragged(1), 0.0), chain))

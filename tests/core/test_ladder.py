@@ -132,6 +132,14 @@ def test_a_retry_waits_longer_each_time_and_never_less_than_asked(used: int, ask
     assert (choice.rung, choice.delay) == ("retry", delay)
 
 
+def test_nobody_waits_longer_than_the_run_may_take() -> None:
+    limits, ledger = Limits(seconds=100, retry=5000, retries_per_run=5000), Ledger(seconds=40, retry={"x": 2000})
+    asked = choose_rung(classified("nothing", retry_after=1e9), ANYTHING, limits, ledger)
+    assert asked.rung == "patch"
+    assert "60 s are left" in asked.passed[0].reason
+    assert choose_rung(classified("nothing"), ANYTHING, limits, ledger).delay == 30
+
+
 def test_a_rewrite_waits_as_well_and_a_patch_or_a_replan_does_not() -> None:
     delays = {
         scope: choose_rung(classified(scope), ANYTHING, Limits(), Ledger()).delay

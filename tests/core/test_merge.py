@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.merge import delta, replan, rewrite, same_work
+from agent.core.merge import PlanDelta, delayed, delta, replan, rewrite, same_work
 from agent.core.plan import Call, Plan, Step, StepId, StepStatus
 from agent.core.world import World, commit
 from tests.builders import artifact, plan, statuses, step, world
@@ -129,6 +129,13 @@ def test_every_step_is_in_exactly_one_list_of_the_delta() -> None:
     )
     change = delta(old, new)
     assert (change.kept, change.reopened, change.added, change.superseded) == (("A",), ("B",), ("D",), ("C",))
+
+
+def test_who_looks_again_and_who_is_new_waits_and_nobody_else_does() -> None:
+    steps = plan(step("a"), step("b"), step("c"), step("d"))
+    change = PlanDelta(reopened=(StepId("A"), StepId("B")), added=(StepId("C"),), kept=(StepId("D"),))
+    after = delayed(steps, change, frozenset({StepId("A"), StepId("D")}), 2.0)
+    assert [each.delay for each in after.steps] == [2.0, 0.0, 2.0, 0.0]
 
 
 # --- any plan, any draft ----------------------------------------------------------------------------------------

@@ -80,6 +80,11 @@ def test_the_position_counts_over_lines_and_only_the_line_in_question_is_shown()
     assert str(caught.value).splitlines()[1:] == ["      && = 2", "         ^"]
 
 
+def test_an_expression_that_cannot_even_be_read_is_refused() -> None:
+    with pytest.raises(PredicateError, match="cannot read the predicate"):
+        checked("'\ud800'")
+
+
 def test_a_value_refuses_an_expression_that_does_not_compile() -> None:
     with pytest.raises(ValidationError, match="position 15"):
         Criterion(id="c", predicate="artifacts.n ==")

@@ -225,6 +225,19 @@ async def test_a_goal_edited_in_the_state_is_what_the_next_run_reaches(client: L
     assert _made(final) == ["total"]
 
 
+async def test_a_fact_edited_while_the_run_pauses_does_not_lose_its_way(client: LangGraphClient) -> None:
+    thread = await _thread(client)
+    paused = await _run(client, thread, "total", interrupt_before=["verifier"])
+    assert paused["phase"] == "verifier"
+    assert paused["attempts"]
+    await client.threads.update_state(thread, {"facts": {"season": "winter"}})
+    state: Any = await client.threads.get_state(thread)
+    assert state["next"] == ["verifier"]
+    final = await _run(client, thread)
+    assert final["outcome"]["status"] == "satisfied"
+    assert _made(final) == ["numbers", "total"]
+
+
 async def test_an_artifact_taken_out_of_the_world_by_hand_is_made_again_but_nothing_is_paid_twice(
     client: LangGraphClient, server: Server
 ) -> None:

@@ -55,7 +55,7 @@ async def test_effect_and_conditions_come_from_the_contract_whatever_the_model_s
     draft, _ = await draw(request(wants="rows", present={"export": "{}"}), drafted(step))
     (made,) = draft.steps
     assert (made.id, made.effect, made.idempotent) == ("1", EffectClass.READ_ONLY, True)
-    assert made.effects == ("artifacts.rows.size() > 0", "result.size() > 1")
+    assert made.effects == ("artifacts.rows.size() > 0",)
     assert made.call is not None
     assert (made.call.args, made.needs, made.produces) == ({"export": "{{export}}"}, ("export",), ("rows",))
 
@@ -64,6 +64,14 @@ async def test_an_argument_the_model_gives_takes_the_place_of_the_need_that_carr
     step = {"id": "p", "intent": "Post", "tool": "post_summary", "args": {"rows": "{{found}}"}}
     draft, _ = await draw(request(wants="summary"), drafted(searching(), step))
     assert draft.steps[1].needs == ("found",)
+
+
+async def test_a_reference_that_leads_nowhere_leaves_the_wiring_to_the_contract() -> None:
+    step = {"id": "r", "intent": "Read", "tool": "read_rows", "args": {"export": "{{result}}"}}
+    draft, _ = await draw(request(wants="rows", present={"export": "{}"}), drafted(step))
+    (made,) = draft.steps
+    assert made.call is not None
+    assert (made.call.args, made.needs) == ({"export": "{{export}}"}, ("export",))
 
 
 async def test_an_instruction_is_as_harmless_as_its_tools() -> None:

@@ -1,0 +1,206 @@
+"""What lies in a checkpoint comes back equal, strictly read, and a value edited as a mapping behaves the same."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.store.memory import InMemoryStore
+
+from agent import Limits, Settings, build_graph
+from agent.store.checkpoints import async_saver, open_saver
+from agent.store.database import open_database
+from tests.builders import Calls, always, arun, calm, goal, once, questions, run, statuses, thread, values
+from tests.test_boundary import http
+
+CHANNELS = ("goal", "world", "plan", "phase", "move", "order", "ledger", "outcome", "trace", "unresolved", "attempts")
+
+
+def eventful(calls: Calls) -> list[Any]:
+    """Tools whose run writes something into every channel."""
+    return [
+        calls.tool("a", "", lambda: {"text": "é\0", "list": [1, 2.5, None, True], "deep": {"k": {"k": []}}}),
+        calls.tool("b", "a", once(http(503, {"Retry-After": "0"})), requires="facts.region == 'eu'"),
+        calls.tool("c", "b", lambda b: "x" * 10_000, effect="mutating", ensures="artifacts.c.size() == 10000"),
+        calls.tool("d", "c", always(RuntimeError("strange")), effect="mutating"),
+    ]
+
+
+STATED: dict[str, Any] = {"goal": goal("d", "artifacts.b == 1", given={"n": [1]}), "facts": {"region": "eu"}}
+
+
+def same(stored: Any, written: Any) -> bool:
+    """Equal and of the same class, item by item; a checkpoint holds any sequence as a list."""
+    if isinstance(written, list | tuple):
+        return len(stored) == len(written) and all(same(*pair) for pair in zip(stored, written, strict=True))
+    return stored == written and type(stored) is type(written)
+
+
+def test_every_channel_comes_back_equal_from_sqlite(tmp_path: Path) -> None:
+    graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+    end = run(graph, STATED)
+    assert questions(end)
+    stored = build_graph(eventful(Calls()), settings=calm(), checkpointer=open_saver(tmp_path / "k.db")).get_state(
+        thread()
+    )
+    for name in CHANNELS:
+        assert same(stored.values[name], end[name]), name
+    assert stored.values["world"].artifacts["c"].stored
+    assert stored.values["unresolved"]
+
+
+async def test_every_channel_comes_back_equal_from_the_asynchronous_saver(tmp_path: Path) -> None:
+    async with async_saver(tmp_path / "k.db") as saver:
+        graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=saver)
+        end = await arun(graph, STATED)
+        stored = await graph.aget_state(thread())
+        for name in CHANNELS:
+            assert same(stored.values[name], end[name]), name
+
+
+def test_every_snapshot_of_a_run_can_be_read_back(tmp_path: Path) -> None:
+    graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+    run(graph, STATED)
+    history = list(graph.get_state_history(thread()))
+    assert len(history) > 15
+    for snapshot in history:
+        if "ledger" in snapshot.values:
+            assert snapshot.values["ledger"].run == 1
+
+
+def test_nothing_in_a_checkpoint_is_of_a_class_that_strict_reading_refuses(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+    run(graph, STATED)
+    list(graph.get_state_history(thread()))
+    assert "unregistered" not in caplog.text.lower()
+    assert "blocked" not in caplog.text.lower()
+
+
+def test_values_survive_the_serializer_of_any_saver() -> None:
+    end = run(build_graph(eventful(Calls()), settings=calm(escalation="finish")), STATED)
+    serde = JsonPlusSerializer()
+    for name in CHANNELS:
+        plain = json.loads(json.dumps(_plain(end[name])))
+        assert serde.loads_typed(serde.dumps_typed(plain)) == plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+@pytest.mark.parametrize("channel", ["goal", "world", "plan", "ledger"])
+def test_a_value_edited_as_a_mapping_is_validated_and_behaves_the_same(channel: str) -> None:
+    def finished(as_mapping: bool) -> tuple[Any, Calls]:
+        calls = Calls()
+        tools = [calls.tool("a"), calls.tool("b", "a"), calls.tool("c", "b")]
+        graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+        graph.invoke({"goal": goal("c")}, thread(), interrupt_after=["verifier"])
+        value = graph.get_state(thread()).values[channel]
+        edit = value.model_dump(mode="json") if as_mapping else value
+        graph.update_state(thread(), {channel: edit, "phase": "dispatcher"}, as_node="verifier")
+        return run(graph, None), calls
+
+    typed, one = finished(as_mapping=False)
+    plain, other = finished(as_mapping=True)
+    assert typed["outcome"].model_dump() == plain["outcome"].model_dump()
+    assert one == other == {"make_a": 1, "make_b": 1, "make_c": 1}
+    assert type(plain[channel]) is type(typed[channel])
+
+
+@pytest.mark.parametrize(
+    ("channel", "edit"),
+    [
+        ("plan", {"steps": [{"id": "x"}]}),
+        ("world", {"artifacts": {"a": {"name": "a"}}}),
+        ("goal", {"criteria": ["artifacts.a =="]}),
+        ("ledger", {"tokens": "many"}),
+        ("plan", {"stepz": []}),
+    ],
+)
+def test_an_edit_that_makes_no_sense_is_refused_and_loses_nothing(channel: str, edit: dict[str, Any]) -> None:
+    graph = build_graph([Calls().tool("a")], settings=calm(), checkpointer=InMemorySaver())
+    end = run(graph, goal("a"))
+    with pytest.raises(ValueError, match=r"validation|position"):
+        graph.update_state(thread(), {channel: edit}, as_node="intake")
+    assert graph.get_state(thread()).values[channel] == end[channel]
+
+
+def test_a_person_can_mark_an_artifact_and_have_it_made_again() -> None:
+    calls = Calls()
+    graph = build_graph([calls.tool("a"), calls.tool("b", "a")], settings=calm(), checkpointer=InMemorySaver())
+    end = run(graph, goal("b"))
+    edited = end["world"].model_dump(mode="json")
+    edited["artifacts"]["a"]["mark"] = {"cause": "I do not believe it", "root": True}
+    graph.update_state(thread(), {"world": edited}, as_node="finisher")
+    again = run(graph, goal("b"))
+    assert again["outcome"] is not None
+    assert again["outcome"].status == "satisfied"
+    assert calls == {"make_a": 2, "make_b": 1}
+
+
+def test_a_larger_budget_can_be_granted_by_editing_the_ledger() -> None:
+    calls = Calls()
+    tools = [calls.tool("a"), calls.tool("b", "a")]
+    graph = build_graph(tools, settings=calm(steps=1), checkpointer=InMemorySaver())
+    assert run(graph, goal("b"))["outcome"].status == "out_of_budget"
+    assert run(graph, goal("b"))["outcome"].status == "satisfied"
+    assert calls == {"make_a": 1, "make_b": 1}
+
+
+def test_a_fork_from_an_earlier_state_repeats_no_write() -> None:
+    calls = Calls()
+    tools = [calls.tool("a"), calls.tool("b", "a", effect="mutating"), calls.tool("c", "b")]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    run(graph, goal("c"))
+    history = list(graph.get_state_history(thread()))
+    early = next(each for each in reversed(history) if each.next == ("planner",))
+    forked: Any = graph.invoke(None, early.config)
+    assert forked["outcome"].status == "satisfied"
+    assert calls["make_b"] == 1
+    assert statuses(forked["plan"]) == {"a": "done", "b": "done", "c": "done"}
+
+
+def test_a_large_artifact_is_stored_once_and_state_carries_its_handle(tmp_path: Path) -> None:
+    body = "x" * 200_000
+    calls = Calls()
+    tools = [calls.tool("big", "", lambda: body)]
+    tools += [calls.tool(f"r{each}", "big", lambda big: len(big)) for each in range(10)]
+    graph = build_graph(tools, settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+    end = run(graph, goal(" ".join(f"r{each}" for each in range(10))))
+    assert set(values(end).values()) == {200_000, None}
+    assert end["world"].artifacts["big"].value is None
+    stored = sum(each.stat().st_size for each in tmp_path.iterdir())
+    assert stored < 5 * len(body)
+
+
+def test_artifacts_may_lie_in_a_langgraph_store() -> None:
+    store = InMemoryStore()
+    calls = Calls()
+    tools = [calls.tool("big", "", lambda: "x" * 9000), calls.tool("n", "big", lambda big: len(big))]
+    graph = build_graph(tools, settings=calm(), store=store)
+    assert values(run(graph, goal("n")))["n"] == 9000
+    assert len(store.search(("kintsugi", "artifacts"))) == 1
+
+
+def test_a_secret_in_an_error_is_in_no_checkpoint(tmp_path: Path) -> None:
+    calls = Calls()
+    tools = [calls.tool("x", "", always(RuntimeError("token=hunter2secret was refused")))]
+    graph = build_graph(tools, settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+    run(graph, goal("x"))
+    with open_database(tmp_path / "k.db"):
+        pass
+    written = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert b"was refused" in written
+    assert b"hunter2secret" not in written
+
+
+def test_settings_beat_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINTSUGI_LIMITS__RETRY", "7")
+    assert Settings().limits.retry == 7
+    assert Settings(limits=Limits(retry=1)).limits.retry == 1
