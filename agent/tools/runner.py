@@ -163,7 +163,16 @@ class ToolRunner:
         return checked(task, begun.result, seen, "recorded")
 
     async def _reconcile(self, task: Task, begun: Open) -> Result:
-        """An intent without an outcome: look for the effect; absent means the call may be made."""
+        """An intent without an outcome: look for the effect; absent means the call may be made.
+
+        A look proves nothing while the call itself is still at work in its thread: that is waited for first.
+        """
+        late = await self._caller.overdue(tool_of(task), task.args)
+        if isinstance(late, ErrorFacts) and late.kind == "lost":
+            return _failed(late)
+        if late is not None and not isinstance(late, ErrorFacts):
+            await self._journal.done(_identity(task, tool_of(task), task.args), late)
+            return await self._recorded(task, Done(late))
         seen = await self._look(task)
         if seen is not None and seen.error is None and seen.value is None:
             await self._journal.absent(_identity(task, tool_of(task), task.args), begun.attempts)
