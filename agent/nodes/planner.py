@@ -6,6 +6,7 @@ from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
 from agent.core.acceptance import astray, same_inputs, stuck
+from agent.core.answer import hints
 from agent.core.chaining import Unreachable
 from agent.core.contract import ToolContract
 from agent.core.control import Recovery
@@ -18,7 +19,7 @@ from agent.core.merge import PlanDelta, replan
 from agent.core.move import Draw, Finish, PlanOrder
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
-from agent.core.plan import Plan, StepStatus, hints
+from agent.core.plan import Plan, StepStatus
 from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
 from agent.core.regrading import regraded
 from agent.core.repair import learned

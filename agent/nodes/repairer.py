@@ -5,6 +5,7 @@ from types import MappingProxyType
 from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
+from agent.core.answer import hints
 from agent.core.chaining import Unreachable
 from agent.core.control import Recovery
 from agent.core.failure import Failure
@@ -14,7 +15,7 @@ from agent.core.limits import Ledger, Limits, stopped
 from agent.core.mending import again, delayed, left, ordered
 from agent.core.merge import PlanDelta, delta, rewrite
 from agent.core.phase import Phase
-from agent.core.plan import Call, Plan, Step, StepStatus, hints
+from agent.core.plan import Call, Plan, Step, StepStatus
 from agent.core.record import Repaired, nudged
 from agent.core.repair import Patch, Region, boundary, learned, next_patch, region
 from agent.core.repeating import as_sent, excused, noted, repeats
