@@ -89,9 +89,8 @@ async def test_what_nobody_knows_counts_as_a_wrong_call() -> None:
 async def test_no_model_is_asked_what_the_table_knows_or_what_was_answered_or_once_the_budget_is_used() -> None:
     with ScriptedScope() as model:
         await classifier(model)(strange(status=503), config())
-        used = await classifier(model, classifier_calls=1)(
-            {**strange(), "ledger": Ledger(classifier_calls=1)}, config()
-        )
+        spent = strange(ledger=Ledger(classifier_calls=1))
+        used = await classifier(model, classifier_calls=1)(spent, config())
     assert used["recoveries"][0].classified.rule == "default"
     with ScriptedScope(ScopeAnswer(scope=Scope.NOTHING)) as model:
         first = await classifier(model)(strange(), config())
