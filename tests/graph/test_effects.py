@@ -121,6 +121,25 @@ def test_a_write_that_is_too_slow_is_waited_for_and_not_made_beside_itself(
     assert (end["outcome"].status, there.rows) == (status, ["row"])
 
 
+def test_no_other_way_is_tried_while_a_write_that_is_too_slow_is_still_at_work() -> None:
+    there, over = Ledger(), threading.Event()
+
+    def by(by: str) -> int:
+        if by == "week":
+            time.sleep(1.5)
+        made = there.write()
+        over.set()
+        return made
+
+    ways = {"alternatives": {"by": ["week", "day"]}, "takes": "by"}
+    tools = [Calls().tool("x", "", by, effect="mutating", observe=there.look, ensures=PROMISE, **ways)]
+    settings = calm(step_timeout=0.2, retry=1, escalation="finish")
+    end = run(build_graph(tools, settings=settings), goal("x"))
+    assert "patch" in rungs(end)
+    assert over.wait(20)
+    assert there.rows == ["row"]
+
+
 def test_a_harmless_write_is_made_again_from_new_inputs_though_what_stands_looks_well() -> None:
     source, there = [1], dict[str, int]()
     calls = Calls()
