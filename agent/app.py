@@ -33,8 +33,9 @@ from agent.store.database import Database, memory_database, open_database
 from agent.store.inbox import GoalInbox
 from agent.store.journal import SqliteJournal
 from agent.tools.calling import Caller
+from agent.tools.inner import ReactLoop
 from agent.tools.registry import Registry
-from agent.tools.runner import ReactLoop, ToolRunner
+from agent.tools.runner import ToolRunner
 from graphs.loop import LoopGraph, PhaseNode, draw
 
 

@@ -20,8 +20,8 @@ from agent.models.endings import GIVE_UP, SUBMIT, unsubmitted
 from agent.models.prompts import fenced
 from agent.models.turns import Action, answered
 from agent.ports import Task
+from agent.tools.inner import HeldCall, ToolCall
 from agent.tools.registry import Registry
-from agent.tools.runner import HeldCall, ToolCall
 
 _SHOWN = 4000
 """Characters of one input or tool result that the model sees; a tool gets an input whole, by reference."""

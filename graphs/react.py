@@ -23,8 +23,8 @@ from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed
 from agent.models.prompts import Prompt, fenced
 from agent.models.turns import actions, normalised, taken_ids
 from agent.ports import Result, Task, Usage
+from agent.tools.inner import HeldCall, ToolCall
 from agent.tools.registry import Registry
-from agent.tools.runner import HeldCall, ToolCall
 from graphs.answering import Answers, Talk, Work, nothing_held, shown
 
 _DURABILITY = "__pregel_durability"

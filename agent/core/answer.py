@@ -1,6 +1,6 @@
 """Which answers of a person are taken, and what do they change? Budgets, limits, a step, the goal, or the end."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
@@ -115,6 +115,11 @@ def hinted(plan: Plan, step: StepId | None, hint: str) -> Plan:
     """The plan with what a person said about the step; what its inner loop asked for is forgotten."""
     found = next((each for each in plan.live() if each.id == step), None)
     return plan.with_steps(found.model_copy(update={"hint": hint, "asks": ()})) if found else plan
+
+
+def hints(steps: Iterable[Step]) -> tuple[str, ...]:
+    """What a person said about the steps, as whoever plans them anew reads it."""
+    return tuple(f"about {each.key}, a person says: {each.hint}" for each in steps if each.hint)
 
 
 def edited(plan: Plan, step: StepId, args: Mapping[str, JsonValue]) -> Plan:

@@ -89,6 +89,15 @@ def wanted(goal: Goal) -> tuple[ArtifactName, ...]:
     return tuple(dict.fromkeys([*goal.wants, *named]))
 
 
+def completed(goal: Goal, wants: tuple[ArtifactName, ...], criteria: tuple[Criterion, ...]) -> Goal:
+    """A free-text goal with the wants and criteria a planner understood; a stated one is never changed."""
+    if goal.stated or not (wants or criteria):
+        return goal
+    taken = {each.id for each in goal.criteria}
+    understood = (*goal.criteria, *(each for each in criteria if each.id not in taken))
+    return goal.model_copy(update={"wants": wants, "criteria": understood, "revision": goal.revision + 1})
+
+
 def grade(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) -> tuple[Judgement, ...]:
     """Judge every want and every criterion against the world; an empty goal is never satisfied."""
     wants = tuple(

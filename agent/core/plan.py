@@ -141,11 +141,6 @@ class Plan(Value):
         return next((each for each in self.live() if name in each.produces), None)
 
 
-def hints(steps: Iterable[Step]) -> tuple[str, ...]:
-    """What a person said about the steps, as whoever plans them anew reads it."""
-    return tuple(f"about {each.key}, a person says: {each.hint}" for each in steps if each.hint)
-
-
 def edges(steps: Iterable[Step]) -> dict[StepId, frozenset[StepId]]:
     """For each step the steps it depends on: real dependencies, never list order (seed 2)."""
     steps = tuple(steps)

@@ -116,6 +116,16 @@ def seen(world: World, name: ArtifactName) -> World:
     return world.with_artifacts(world.artifacts[name].model_copy(update={"seen_at": world.tick}))
 
 
+def with_facts(world: World, facts: dict[str, JsonValue]) -> World:
+    """Take stated facts into the world; a changed one gets a new version."""
+    taken = dict(world.facts)
+    for name, value in facts.items():
+        old = taken.get(name)
+        if old is None or old.value != value:
+            taken[name] = Fact(name=name, value=value, version=old.version + 1 if old else 1)
+    return world.model_copy(update={"facts": taken, "version": world.version + 1}) if taken != world.facts else world
+
+
 def given(values: dict[ArtifactName, JsonValue], bodies: Iterable[Artifact], world: World) -> World:
     """Commit the goal's given values (their bodies already sized and stored by the caller)."""
     for artifact in bodies:

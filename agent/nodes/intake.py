@@ -10,8 +10,8 @@ from agent.core.outcome import OutcomeStatus, conclude
 from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus
 from agent.core.record import RunStarted, TraceRecord
-from agent.core.world import World
-from agent.nodes.state import RunState, RunUpdate, take_goal, with_facts
+from agent.core.world import World, with_facts
+from agent.nodes.state import RunState, RunUpdate, take_goal
 from agent.ports import Clock
 
 

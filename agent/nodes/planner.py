@@ -6,11 +6,12 @@ from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
 from agent.core.acceptance import astray, same_inputs, stuck
+from agent.core.answer import hints
 from agent.core.chaining import Unreachable
 from agent.core.contract import ToolContract
 from agent.core.control import Recovery
 from agent.core.failure import Classified, Origin, Scope, Trigger
-from agent.core.goal import Goal, wanted
+from agent.core.goal import Goal, completed, wanted
 from agent.core.invalidation import follow
 from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
@@ -18,7 +19,7 @@ from agent.core.merge import PlanDelta, replan
 from agent.core.move import Draw, Finish, PlanOrder
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
-from agent.core.plan import Plan, StepStatus, hints
+from agent.core.plan import Plan, StepStatus
 from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
 from agent.core.regrading import regraded
 from agent.core.repair import learned
@@ -88,16 +89,10 @@ class PlannerNode:
         )
 
     async def _drawn(self, state: RunState, order: PlanOrder, draft: PlanDraft) -> RunUpdate:
-        goal = _completed(state["goal"], draft)
+        goal = completed(state["goal"], draft.wants, draft.criteria)
         world = state["world"]
-        plan, delta = replan(
-            state["plan"] if state["plan"].steps else None,
-            draft.steps,
-            world,
-            wanted(goal),
-            goal.revision,
-            draft.planner,
-        )
+        old = state["plan"] if state["plan"].steps else None
+        plan, delta = replan(old, draft.steps, world, wanted(goal), goal.revision, draft.planner)
         at, trace = self._clock.now(), await self._regraded(goal, plan, state, order)
         trace += nudged(draft.nudges, at, state["ledger"].run)
         trace.append(
@@ -170,15 +165,6 @@ class PlannerNode:
             "phase": Phase.DISPATCHER,
             "trace": self._refusal(state, order, error),
         }
-
-
-def _completed(goal: Goal, draft: PlanDraft) -> Goal:
-    """A free-text goal with the wants and criteria the planner understood; a stated one is never changed."""
-    if goal.stated or not (draft.wants or draft.criteria):
-        return goal
-    taken = {each.id for each in goal.criteria}
-    criteria = (*goal.criteria, *(each for each in draft.criteria if each.id not in taken))
-    return goal.model_copy(update={"wants": draft.wants, "criteria": criteria, "revision": goal.revision + 1})
 
 
 def _charged(ledger: Ledger, usage: Usage, prices: Prices) -> Ledger:

@@ -5,14 +5,16 @@ from types import MappingProxyType
 from langchain_core.runnables import RunnableConfig
 
 from agent.boundary import masked
+from agent.core.answer import hints
 from agent.core.control import Recovery
 from agent.core.failure import Failure
+from agent.core.grant import granted
 from agent.core.ladder import Rung
 from agent.core.limits import Ledger, Limits, stopped
-from agent.core.merge import PlanDelta, delayed, delta, rewrite
-from agent.core.move import PlanOrder
+from agent.core.mending import again, delayed, left, ordered
+from agent.core.merge import PlanDelta, delta, rewrite
 from agent.core.phase import Phase
-from agent.core.plan import Call, Plan, Step, StepStatus, hints
+from agent.core.plan import Call, Plan, Step, StepStatus
 from agent.core.record import Repaired, nudged
 from agent.core.repair import Patch, Region, boundary, learned, next_patch, region
 from agent.core.repeating import as_sent, excused, noted, repeats
@@ -58,8 +60,13 @@ class Repairer:
             "trace": [],
             "phase": Phase.DISPATCHER,
         }
+        limits = granted(self._limits, state.get("granted") or {})
         for recovery in state["recoveries"]:
-            if not _replaced(update["plan"], recovery):
+            if _replaced(update["plan"], recovery):
+                continue
+            if stopped(limits, update["ledger"]):  # the run is about to end; another call would only add to the bill
+                update["plan"] = left(update["plan"], recovery, StepStatus.FAILED)
+            else:
                 await self._carry_out(recovery, state, update)
         if update["failures"]:
             update["phase"] = Phase.CLASSIFIER
@@ -69,16 +76,16 @@ class Repairer:
         plan = update["plan"]
         match recovery.choice.rung:
             case Rung.RETRY:
-                update["plan"] = _again(plan, recovery)
+                update["plan"] = again(plan, recovery)
             case Rung.PATCH:
                 await self._patch(recovery, state["world"], update)
             case Rung.REWRITE:
                 await self._rewrite(recovery, state, update)
             case Rung.REPLAN:
-                update["plan"] = _left(plan, recovery, StepStatus.INVALID)
-                update["order"] = state["order"] or update.get("order") or _order(recovery)
+                update["plan"] = left(plan, recovery, StepStatus.INVALID)
+                update["order"] = state["order"] or update.get("order") or ordered(recovery)
             case Rung.ESCALATE:
-                update["plan"] = _left(plan, recovery, StepStatus.FAILED)
+                update["plan"] = left(plan, recovery, StepStatus.FAILED)
                 update["unresolved"] = (*update["unresolved"], recovery)
 
     async def _patch(self, recovery: Recovery, world: World, update: RunUpdate) -> None:
@@ -86,7 +93,7 @@ class Repairer:
         assert failure.step is not None
         step = plan.step(failure.step)
         patch = next_patch(step, self._registry.contracts, update["ledger"])
-        if patch is None and self._patcher is not None and not stopped(self._limits, update["ledger"]):
+        if patch is None and self._patcher is not None:
             patch = await self._propose(self._patcher, step, failure, world, update)
         if patch is None:
             update["failures"] = (*update["failures"], failure)
@@ -144,7 +151,7 @@ class Repairer:
         steps = learned(draft.steps, self._registry.contracts, update["ledger"])
         update["ledger"] = excused(update["ledger"], plan, part.observers)
         new, change = rewrite(plan, part.steps, steps, state["world"])
-        new = delayed(new, change, part.observers, recovery.choice.delay)
+        new = delayed(new, change, part, recovery.choice.delay)
         self._changed(update, recovery, new, change, failure.error.message)
 
     async def _region_request(self, part: Region, recovery: Recovery, state: RunState, plan: Plan) -> PlanRequest:
@@ -154,7 +161,7 @@ class Repairer:
         view = await self._bodies.view(world, near)
         return PlanRequest(
             goal=state["goal"],
-            order=_order(recovery),
+            order=ordered(recovery),
             contracts=self._registry.contracts,
             present={name: str(view.get(name, ""))[:300] for name in world.artifacts if world.holds(name)},
             hints=hints(inside),
@@ -181,30 +188,3 @@ def _replaced(plan: Plan, recovery: Recovery) -> bool:
     """Whether an earlier recovery of this round took the failed step out of the plan."""
     step = recovery.classified.failure.step
     return step is not None and not plan.step(step).live
-
-
-def _charged(ledger: Ledger, usage: Usage) -> Ledger:
-    """What drawing a region cost; a planner that asks no model is free, one that fails is not."""
-    return ledger.add(planner_calls=1 if usage.calls else 0, tokens=usage.tokens)
-
-
-def _again(plan: Plan, recovery: Recovery) -> Plan:
-    step = recovery.classified.failure.step
-    if step is None:
-        return plan
-    again = plan.step(step).as_(StepStatus.PENDING)
-    return plan.with_steps(again.model_copy(update={"delay": recovery.choice.delay}))
-
-
-def _left(plan: Plan, recovery: Recovery, status: StepStatus) -> Plan:
-    """The plan with the failed step out of the way: nothing starts it until somebody decides on it."""
-    failure = recovery.classified.failure
-    if failure.step is None:
-        return plan
-    return plan.with_steps(plan.step(failure.step).as_(status, failure.error.message))
-
-
-def _order(recovery: Recovery) -> PlanOrder:
-    failure = recovery.classified.failure
-    falsified = (failure.predicate,) if failure.predicate else recovery.classified.falsified
-    return PlanOrder(trigger=failure.trigger, reason=failure.error.message, falsified=falsified, failure=failure)

@@ -25,7 +25,7 @@ from agent.core.phase import Phase
 from agent.core.plan import Plan
 from agent.core.record import RECORD, TraceRecord
 from agent.core.value import JsonValue, Value
-from agent.core.world import Fact, World
+from agent.core.world import World
 from agent.ports import Attempt
 
 V = TypeVar("V", bound=Value)
@@ -169,16 +169,6 @@ def written(state: RunState, update: RunUpdate) -> dict[str, object]:
     if "plan" in writes:
         writes["plan"] = plan_change(state["plan"], update["plan"])
     return writes
-
-
-def with_facts(world: World, facts: dict[str, JsonValue]) -> World:
-    """Take stated facts into the world; a changed one gets a new version."""
-    taken = dict(world.facts)
-    for name, value in facts.items():
-        old = taken.get(name)
-        if old is None or old.value != value:
-            taken[name] = Fact(name=name, value=value, version=old.version + 1 if old else 1)
-    return world.model_copy(update={"facts": taken, "version": world.version + 1}) if taken != world.facts else world
 
 
 def _world_after(old: World, write: object) -> World:

@@ -4,7 +4,7 @@ import asyncio
 import contextvars
 import inspect
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent.boundary import error_in, facts_of, guarded
 from agent.core.failure import ErrorFacts
-from agent.core.value import JsonValue
+from agent.core.value import Digest, JsonValue, digest
 from agent.plain import as_json
 from agent.ports import Observation
 from agent.tools.contracts import accepted
@@ -30,6 +30,8 @@ class Caller:
         self._registry = registry
         self._seconds = seconds
         self._threads = ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="kintsugi-tool")
+        self._overdue: dict[tuple[str, Digest], Future[JsonValue]] = {}
+        """Calls that nobody waits for any more, although their threads may still be at work."""
 
     async def call(self, name: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         """Call a tool; what it throws, and an error it returns as a value, come back as facts."""
@@ -45,6 +47,20 @@ class Caller:
             return _refused(returned) if _misfit(tool, args, returned) else returned
         return error_in(returned) or returned
 
+    async def overdue(self, name: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+        """What came of an equal call that had run out of time: its late answer or error, None when there was none.
+
+        One that is still at work is waited for, as long as for a new one; then it is `lost`, and may act any moment.
+        """
+        running = self._overdue.get((name, digest(args)))
+        if running is None or running.cancelled():
+            return None
+        came = await guarded(asyncio.shield(asyncio.wrap_future(running)), self._seconds)
+        if not running.done():
+            return ErrorFacts(kind="lost", message=f"{name} was given up as too slow, and is still at work")
+        del self._overdue[name, digest(args)]
+        return came if isinstance(came, ErrorFacts) else error_in(came) or came
+
     async def look(self, tool: str, args: dict[str, JsonValue]) -> Observation | None:
         """Let the tool's probe look at its artifact; None when it has none."""
         probe = self._registry.probe(tool)
@@ -59,7 +75,12 @@ class Caller:
         if _is_async(tool):
             return as_json(await _contained(tool).ainvoke(args))
         # a lazy or a large result is read where the tool ran, not on the event loop
-        return await self._in_thread(lambda: as_json(tool.invoke(args)))
+        running = self._threads.submit(contextvars.copy_context().run, lambda: as_json(tool.invoke(args)))
+        try:
+            return await asyncio.wrap_future(running)
+        except asyncio.CancelledError:
+            self._overdue[tool.name, digest(args)] = running  # out of time; a thread cannot be stopped
+            raise
 
     async def _probed(self, probe: Callable[..., object], args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         taken = accepted(probe, args)

@@ -5,38 +5,20 @@ the world, never by blindly repeating the call.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol
 from weakref import WeakValueDictionary
 
-from agent.core.classification import classify
 from agent.core.consent import Consent
 from agent.core.contract import EffectClass
 from agent.core.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
-from agent.core.failure import Effect, ErrorFacts, Failure, Trigger
+from agent.core.failure import Effect, ErrorFacts
 from agent.core.repair import call_digest
 from agent.core.value import JsonValue, digest
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
 from agent.tools.checking import checked, judged, standing, tool_of
+from agent.tools.inner import ReactLoop
+from agent.tools.outcomes import effect_after, identity, is_harmless_anew, lost
 from agent.tools.registry import Registry
-
-ToolCall = Callable[[str, dict[str, JsonValue]], Awaitable[JsonValue | ErrorFacts]]
-HeldCall = Callable[[str, dict[str, JsonValue]], bool]
-
-
-class ReactLoop(Protocol):
-    """The inner loop: a model works on one step with the step's tools only."""
-
-    async def run(self, task: Task, call: ToolCall, held: HeldCall) -> Result:
-        """Work on the step.
-
-        Args:
-            task: the step and what it reads.
-            call: how tools are called; it journals what mutates.
-            held: whether a call needs a person's word first; the attempt then ends before it, and says so.
-        """
-        ...
 
 
 class ToolRunner:
@@ -64,6 +46,8 @@ class ToolRunner:
         self._caller = caller
         self._journal = journal
         self._react = react
+        self._slow: dict[tuple[str, str], tuple[str, dict[str, JsonValue]]] = {}
+        """Thread and product -> the last call for it that ran out of time."""
         self._locks: WeakValueDictionary[EffectIdentity, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, task: Task) -> Result:
@@ -101,17 +85,17 @@ class ToolRunner:
     async def _once_alone(
         self, task: Task, tool: str, args: dict[str, JsonValue], idempotent: bool
     ) -> JsonValue | ErrorFacts:
-        identity = _identity(task, tool, args)
-        begun = await self._journal.begin(identity, task.step.id)
+        effect = identity(task, tool, args)
+        begun = await self._journal.begin(effect, task.step.id)
         if isinstance(begun, Done):
             return begun.result
         if isinstance(begun, Open) and not idempotent:
-            return _lost(tool, begun, None)
+            return lost(tool, begun, None)
         returned = await self._caller.call(tool, args)
         if not isinstance(returned, ErrorFacts):
-            await self._journal.done(identity, returned)
-        elif _effect_after(returned, task, tool) is Effect.ABSENT:
-            await self._journal.absent(identity, begun.attempts)
+            await self._journal.done(effect, returned)
+        elif effect_after(returned, task, tool) is Effect.ABSENT:
+            await self._journal.absent(effect, begun.attempts)
         return returned
 
     async def _read(self, task: Task) -> Result:
@@ -125,29 +109,31 @@ class ToolRunner:
 
     def _alone(self, task: Task, tool: str, args: dict[str, JsonValue]) -> asyncio.Lock:
         """Equal calls in flight together go one after the other: the second finds the outcome of the first."""
-        identity = _identity(task, tool, args)
-        return self._locks.setdefault(identity, asyncio.Lock())
+        effect = identity(task, tool, args)
+        return self._locks.setdefault(effect, asyncio.Lock())
 
     async def _mutate(self, task: Task) -> Result:
         async with self._alone(task, tool_of(task), task.args):
             return await self._mutate_alone(task)
 
     async def _mutate_alone(self, task: Task) -> Result:
-        if _is_harmless_anew(task):
+        if (slow := await self._still_at_work(task)) is not None:
+            return _failed(slow)
+        if is_harmless_anew(task):
             return await self._repeated(task)
         if task.look_first and (adopted := await self._standing(task)) is not None:
-            await self._journal.begin(_identity(task, tool_of(task), task.args), task.step.id)
+            await self._journal.begin(identity(task, tool_of(task), task.args), task.step.id)
             return await self._adopt(task, adopted)
         return await self._bracketed(task)
 
     async def _repeated(self, task: Task) -> Result:
         """Do harmless work again: what stands was made from other inputs, and its promise may not show it."""
-        begun = await self._journal.begin(_identity(task, tool_of(task), task.args), task.step.id)
+        begun = await self._journal.begin(identity(task, tool_of(task), task.args), task.step.id)
         return await self._call(task, 0 if isinstance(begun, Done) else begun.attempts)
 
     async def _bracketed(self, task: Task) -> Result:
         """Call a mutating tool at most once for its identity."""
-        begun = await self._journal.begin(_identity(task, tool_of(task), task.args), task.step.id)
+        begun = await self._journal.begin(identity(task, tool_of(task), task.args), task.step.id)
         if isinstance(begun, Fresh):
             return await self._call(task, begun.attempts)
         if isinstance(begun, Done):
@@ -163,39 +149,60 @@ class ToolRunner:
         return checked(task, begun.result, seen, "recorded")
 
     async def _reconcile(self, task: Task, begun: Open) -> Result:
-        """An intent without an outcome: look for the effect; absent means the call may be made."""
+        """An intent without an outcome: look for the effect; absent means the call may be made.
+
+        A look proves nothing while the call itself is still at work in its thread: that is waited for first.
+        """
+        late = await self._caller.overdue(tool_of(task), task.args)
+        if isinstance(late, ErrorFacts) and late.kind == "lost":
+            return _failed(late)
+        if late is not None and not isinstance(late, ErrorFacts):
+            await self._journal.done(identity(task, tool_of(task), task.args), late)
+            return await self._recorded(task, Done(late))
         seen = await self._look(task)
         if seen is not None and seen.error is None and seen.value is None:
-            await self._journal.absent(_identity(task, tool_of(task), task.args), begun.attempts)
+            await self._journal.absent(identity(task, tool_of(task), task.args), begun.attempts)
             return await self._bracketed(task)
         if (adopted := standing(task, seen)) is not None:
             return await self._adopt(task, adopted)
         if task.step.idempotent:
             return await self._call(task, begun.attempts)
-        return _failed(_lost(tool_of(task), begun, seen))
+        return _failed(lost(tool_of(task), begun, seen))
 
     async def _call(self, task: Task, attempts: int) -> Result:
-        identity = _identity(task, tool_of(task), task.args)
+        effect = identity(task, tool_of(task), task.args)
         returned = await self._caller.call(tool_of(task), task.args)
         if isinstance(returned, ErrorFacts):
             return await self._failed_call(task, returned, attempts)
-        await self._journal.done(identity, returned)
+        await self._journal.done(effect, returned)
         result = checked(task, returned, await self._look(task), "called")
         if result.error and result.error.kind == "verdict" and task.step.idempotent:
             # it did something, but not what was promised; harmless to do again, so it may be
-            await self._journal.absent(identity, attempts)
+            await self._journal.absent(effect, attempts)
         return result
 
+    async def _still_at_work(self, task: Task) -> ErrorFacts | None:
+        """Whether another call for the same product ran out of time and may act any moment; it is waited for."""
+        key, this = (task.thread, task.step.key), (tool_of(task), task.args)
+        before = self._slow.get(key, this)
+        late = await self._caller.overdue(*before) if before != this else None
+        if isinstance(late, ErrorFacts) and late.kind == "lost":
+            return late
+        self._slow.pop(key, None)
+        return None
+
     async def _failed_call(self, task: Task, error: ErrorFacts, attempts: int) -> Result:
-        if _effect_after(error, task, tool_of(task)) is Effect.ABSENT:
-            await self._journal.absent(_identity(task, tool_of(task), task.args), attempts)
-        elif not _is_harmless_anew(task) and (adopted := await self._standing(task)) is not None:
+        if error.kind == "timeout":
+            self._slow[task.thread, task.step.key] = (tool_of(task), task.args)
+        if effect_after(error, task, tool_of(task)) is Effect.ABSENT:
+            await self._journal.absent(identity(task, tool_of(task), task.args), attempts)
+        elif not is_harmless_anew(task) and (adopted := await self._standing(task)) is not None:
             # the answer was lost, or said "already done"; the effect is there for all to see
             return await self._adopt(task, adopted)
         return _failed(error)
 
     async def _adopt(self, task: Task, adopted: Result) -> Result:
-        await self._journal.adopted(_identity(task, tool_of(task), task.args), adopted.value)
+        await self._journal.adopted(identity(task, tool_of(task), task.args), adopted.value)
         return adopted
 
     async def _standing(self, task: Task) -> Result | None:
@@ -203,29 +210,6 @@ class ToolRunner:
 
     async def _look(self, task: Task) -> Observation | None:
         return await self._caller.look(tool_of(task), task.args)
-
-
-def _is_harmless_anew(task: Task) -> bool:
-    """Whether what stands is out of date and may simply be made again: whatever it looks like, it is no success."""
-    return task.anew and task.step.idempotent
-
-
-def _identity(task: Task, tool: str, args: dict[str, JsonValue]) -> EffectIdentity:
-    """Tool, canonical arguments and repetition, scoped to the thread: no step id, no plan revision."""
-    return EffectIdentity(thread=task.thread, tool=tool, args_digest=digest(args), repetition=task.step.repetition)
-
-
-def _effect_after(error: ErrorFacts, task: Task, tool: str) -> Effect:
-    failure = Failure(trigger=Trigger.TASK_FAILURE, tool=tool, error=error, reads=tuple(sorted(task.inputs)))
-    known = classify(failure, mutating=True, view=task.inputs)
-    return known.effect if known else Effect.UNKNOWN
-
-
-def _lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
-    why = "nothing can observe its effect"
-    if seen is not None:
-        why = f"its probe failed: {seen.error.message}" if seen.error else "what is there is not what was expected"
-    return ErrorFacts(kind="lost", message=f"{tool} was begun in step {begun.step} and its outcome is unknown: {why}")
 
 
 def _failed(error: ErrorFacts) -> Result:

@@ -13,6 +13,7 @@ from agent.core.answer import (
     fitting_answers,
     forgiven,
     hinted,
+    hints,
     may_repeat,
     parse_answers,
     reopened,
@@ -22,7 +23,7 @@ from agent.core.answer import (
 from agent.core.control import Answer, Choice, Question, Recovery
 from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
-from agent.core.plan import Call, StepId, hints
+from agent.core.plan import Call, StepId
 from agent.core.question import Asking, question_about, question_id, still_open
 from agent.core.repair import remember
 from tests.builders import WRITE, classified, contracts, plan, promise, statuses, step

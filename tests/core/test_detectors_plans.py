@@ -7,7 +7,7 @@ import pytest
 from agent.core.acceptance import astray, same_inputs, stuck
 from agent.core.decomposition import Split, as_large, deepened, split_faults, split_in_place
 from agent.core.drift import idle, restated
-from agent.core.goal import Criterion
+from agent.core.goal import Criterion, completed
 from agent.core.limits import Ledger
 from agent.core.outcome import OutcomeStatus, completion, conclude, lacking, untold
 from agent.core.plan import Call, Step, StepId
@@ -191,6 +191,15 @@ def test_a_goal_that_is_said_again_is_the_goal() -> None:
 
 def test_a_text_may_be_given_its_meaning() -> None:
     assert restated(goal(text="Make something"), [], "", ["y"], ["artifacts.y > 0"]) == ()
+
+
+def test_only_a_text_is_completed_and_keeps_the_criteria_it_came_with() -> None:
+    judged, understood = Criterion(id="c1", text="it reads well"), Criterion(id="c2", predicate="artifacts.y > 0")
+    text = goal(text="Make something").model_copy(update={"criteria": (judged,)})
+    whole = completed(text, ("y",), (judged.model_copy(update={"text": "other"}), understood))
+    assert (whole.wants, whole.criteria, whole.revision) == (("y",), (judged, understood), 2)
+    assert completed(AIM, ("y",), ()) == AIM
+    assert completed(text, (), ()) == text
 
 
 def test_steps_that_nothing_of_the_goal_stands_on_are_idle() -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,6 +99,45 @@ def test_a_write_whose_answer_could_not_be_read_is_not_repeated(thrown: Exceptio
     run(graph, goal("x"))
     run(graph, goal("x"))
     assert calls["make_x"] == 1
+
+
+@pytest.mark.parametrize(
+    ("timeout", "takes", "status"), [(0.4, 0.6, "satisfied"), (0.1, 3.0, "handed_over")], ids=["late", "very late"]
+)
+def test_a_write_that_is_too_slow_is_waited_for_and_not_made_beside_itself(
+    timeout: float, takes: float, status: str
+) -> None:
+    there, over = Ledger(), threading.Event()
+
+    def slow() -> int:
+        time.sleep(takes)
+        made = there.write()
+        over.set()
+        return made
+
+    tools = [Calls().tool("x", "", slow, effect="mutating", observe=there.look, ensures=PROMISE)]
+    end = run(build_graph(tools, settings=calm(step_timeout=timeout, escalation="finish")), goal("x"))
+    assert over.wait(20)
+    assert (end["outcome"].status, there.rows) == (status, ["row"])
+
+
+def test_no_other_way_is_tried_while_a_write_that_is_too_slow_is_still_at_work() -> None:
+    there, over = Ledger(), threading.Event()
+
+    def by(by: str) -> int:
+        if by == "week":
+            time.sleep(1.5)
+        made = there.write()
+        over.set()
+        return made
+
+    ways = {"alternatives": {"by": ["week", "day"]}, "takes": "by"}
+    tools = [Calls().tool("x", "", by, effect="mutating", observe=there.look, ensures=PROMISE, **ways)]
+    settings = calm(step_timeout=0.2, retry=1, escalation="finish")
+    end = run(build_graph(tools, settings=settings), goal("x"))
+    assert "patch" in rungs(end)
+    assert over.wait(20)
+    assert there.rows == ["row"]
 
 
 def test_a_harmless_write_is_made_again_from_new_inputs_though_what_stands_looks_well() -> None:

@@ -335,3 +335,23 @@ def test_an_error_that_is_returned_is_classified_like_one_that_is_raised(told: A
     end = run(build_graph([calls.tool("x", "", lambda: told)], settings=calm(escalation="finish")), goal("x"))
     assert rules(end)[0] == "precondition in words"
     assert values(end) == {}
+
+
+def test_one_of_four_that_fails_takes_nothing_from_its_siblings() -> None:
+    calls = Calls()
+    tools = [*(calls.tool(f"x{n}") for n in range(3)), calls.tool("bad", "", always(ValueError("date too wide")))]
+    end = run(build_graph(tools, settings=calm(escalation="finish", replan=0)), goal("x0 x1 x2 bad"))
+    assert values(end) == {"x0": 1, "x1": 1, "x2": 1}
+    failed = [each.classified.failure.key for each in end["trace"] if each.event == "recovered"]
+    assert set(failed) == {"bad"}
+    assert end["outcome"].status == "handed_over"
+
+
+def test_nothing_is_repaired_once_a_bound_is_reached() -> None:
+    calls = Calls()
+    tools = [calls.tool("x", "", always(ValueError("date too wide")))]
+    with scripted(tool_calling=False) as model:
+        end = ran(model, tools, settings=calm(tool_calls=1, escalation="finish"))
+    assert end["outcome"].limit == "tool_calls"
+    assert end["ledger"].repairer_calls == 0
+    assert "x" not in values(end)

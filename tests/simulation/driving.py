@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -218,8 +218,8 @@ class Simulation:
         rng = Random(f"{script.seed} goes on")
         self.script, self.inbox = script, Inbox()
         journal, clock = Journal(), VirtualClock(rng)
-        self.outside = Outside(script, journal, rng)
         self.registry = Workshop(script.tools)
+        self.outside = Outside(script, self.registry, journal, rng)
         self.watch = Watch(script, self.outside)
         self.person = Person(self, rng)
         bodies = Bodies(Shelf(), rng.choice((4096, 4096, 60)))
@@ -321,6 +321,8 @@ def after(before: RunState, update: RunUpdate) -> RunState:
     """The state with an update in it, through the same doors as LangGraph takes."""
     values: dict[str, Any] = {**before}
     for name, each in written(before, update).items():
+        if each is values[name]:
+            continue
         match name:
             case "world":
                 values[name] = take_world(before["world"], [each])
@@ -344,8 +346,15 @@ def virtual() -> Iterator[VirtualLoop]:
         loop.close()
 
 
-def simulate(script: Script, loop: VirtualLoop) -> Simulation:
+def simulate(
+    script: Script, loop: VirtualLoop, begun: Callable[[Simulation], None] = lambda _: None
+) -> Simulation:
     """Run one simulation.
+
+    Args:
+        script: what happens.
+        loop: where.
+        begun: is given the simulation before it starts; afterwards it shows where it stood.
 
     Raises:
         Broken: an invariant does not hold.
@@ -353,13 +362,14 @@ def simulate(script: Script, loop: VirtualLoop) -> Simulation:
 
     async def whole() -> Simulation:
         sim = Simulation(script)
+        begun(sim)
         with patch.object(escalator, "interrupt", sim.person):
             try:
                 await sim.run()
             except Broken:
                 raise
             except Exception as error:
-                raise Broken(f"a node threw {type(error).__name__}: {error}", sim) from error
+                raise Broken(f"a node threw {type(error).__name__}: {error}") from error
             finally:
                 await sim.scope.killed()
         return sim

@@ -33,7 +33,8 @@ class Watch:
         self._tools = {each.name: each for each in script.tools}
         self._below = _descendants(script)
         self.moves = 0
-        self.bound = 0
+        self.fullest = 0.0
+        """The largest share of the moves that the limits allow."""
         self.disturbed = 0
         """Things that happened to the run from outside: deaths, letters, answers."""
         self.statuses: Counter[str] = Counter()
@@ -57,7 +58,7 @@ class Watch:
         if choice in AGAIN and question["call"]:
             tool = self._tools[question["call"]["tool"]]
             if not tool.probe or choice == Choice.EDIT:
-                self._outside.allow(tool.key)
+                self._outside.allow(tool)
 
     # --- after every node --------------------------------------------------------------------------------------
 
@@ -227,10 +228,10 @@ class Watch:
             raise Broken(f"I6: the report shows {shown} of {there}")
         if outcome.status is OutcomeStatus.SATISFIED:
             self._satisfied(state)
-        self.bound = max(self.bound, self._bound(state))
-        moves = state["ledger"].moves
-        if moves > self._bound(state):
-            raise Broken(f"I6: {moves} moves, and the limits allow {self._bound(state)}")
+        moves, bound = state["ledger"].moves, self._bound()
+        self.fullest = max(self.fullest, moves / bound)
+        if moves > bound:
+            raise Broken(f"I6: {moves} moves, and the limits allow {bound}")
 
     def _satisfied(self, state: RunState) -> None:
         """Success is what the world shows, as far as anybody can look."""
@@ -248,7 +249,7 @@ class Watch:
             if self._tools[step.call.tool].probe and digest(self._outside.is_so(step.call.tool, args)) != made[0].seen:
                 raise Broken(f"I3: satisfied, and {step.key} is not what was seen")
 
-    def _bound(self, state: RunState) -> int:
+    def _bound(self) -> int:
         """Moves that limits allow: every recovery, and everything that comes from outside, redoes the plan at most."""
         limits = self._script.limits
         tools = len(self._tools)

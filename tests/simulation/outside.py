@@ -156,7 +156,7 @@ class Shelf:
 
 @dataclass
 class Work:
-    """What the ledger knows of one piece of work that must not happen twice: an artifact, made from some inputs."""
+    """What the ledger knows of one call that must not happen twice."""
 
     effects: int = 0
     absent: bool = False
@@ -164,11 +164,17 @@ class Work:
     allowed: int = 0
     """How often a person has said since that it may be done again."""
 
+    @property
+    def excused(self) -> bool:
+        """Whether there is a reason to do it again."""
+        return self.absent or self.allowed > 0
+
 
 class Outside(Caller):
     """Calls and looks, and the independent ledger."""
 
-    def __init__(self, script: Script, journal: Journal, rng: Random) -> None:
+    def __init__(self, script: Script, workshop: Workshop, journal: Journal, rng: Random) -> None:
+        super().__init__(workshop, TIMEOUT, 1)
         self._script, self._journal, self._rng = script, journal, rng
         self._tools = {each.name: each for each in script.tools}
         self._faults = {
@@ -184,7 +190,9 @@ class Outside(Caller):
         self.calls = 0
         self.effects = 0
         self.repeats = 0
-        self.works: dict[tuple[str, Digest], Work] = {}
+        self.disguised = 0
+        self.works: dict[tuple[str, Digest], dict[tuple[str, Digest], Work]] = {}
+        """Product and inputs -> every way in which it was made: tool and arguments."""
         self.death = asyncio.get_running_loop().create_future()
         self.happened: list[str] = []
         """The story, for people."""
@@ -237,8 +245,9 @@ class Outside(Caller):
         if not tool.writes:
             return self._read(tool, args, "")
         seen = self.stands(tool, inputs_of(tool, args))
-        if seen is None and (work := self.works.get((tool.key, inputs_of(tool, args)))):
-            work.absent = True
+        if seen is None:
+            for work in self.works.get((tool.key, inputs_of(tool, args)), {}).values():
+                work.absent = True
         return seen
 
     async def _passes(self) -> None:
@@ -262,21 +271,26 @@ class Outside(Caller):
         inputs = inputs_of(tool, args)
         if not self._journal.intends(tool.name, digest(args)):
             self.broken = f"I2: {tool.name} acted without an intent in the journal"
-        self._account(tool, inputs)
+        self._account(tool, args)
         value = made(tool, args, (0, True), wrong)
         stood = self._standing.setdefault(tool.key, {})
         stood.pop(inputs, None)
         stood[inputs] = value
         return value
 
-    def _account(self, tool: ToolScript, inputs: Digest) -> None:
+    def _account(self, tool: ToolScript, args: dict[str, JsonValue]) -> None:
+        """Write down an effect; the same call twice needs a reason."""
         self.effects += 1
-        work = self.works.setdefault((tool.key, inputs), Work())
-        if work.effects:
-            self.repeats += 1
-            if not tool.idempotent and not work.absent and not work.allowed:
-                self.broken = f"I2: {tool.name} made {tool.key} from the same inputs twice"
-            work.allowed -= 1 if work.allowed and not work.absent else 0
+        ways = self.works.setdefault((tool.key, inputs_of(tool, args)), {})
+        work = ways.setdefault((tool.name, digest(args)), Work())
+        others = [each for each in ways.values() if each is not work and each.effects and not each.excused]
+        self.repeats += bool(work.effects)
+        if work.effects and not tool.idempotent and not work.excused:
+            self.broken = f"I2: {tool.name} made {tool.key} from the same inputs twice"
+        if others and not tool.idempotent and not work.effects:
+            self.disguised += 1
+        if work.allowed and not work.absent:
+            work.allowed -= 1
         work.effects, work.absent = work.effects + 1, False
 
     broken = ""
@@ -300,10 +314,10 @@ class Outside(Caller):
             else:
                 stood[last] = _touched(stood[last])
 
-    def allow(self, key: str) -> None:
+    def allow(self, tool: ToolScript) -> None:
         """A person has said that this may be done again."""
-        for (made_key, _), work in self.works.items():
-            if made_key == key:
+        for (key, _), ways in self.works.items():
+            for work in ways.values() if key == tool.key else ():
                 work.allowed += 1
 
     def stands(self, tool: ToolScript, inputs: Digest) -> JsonValue:
