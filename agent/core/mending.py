@@ -1,10 +1,8 @@
 """What does a chosen rung do to the plan, and what does it tell a planner?"""
 
 from agent.core.control import Recovery
-from agent.core.merge import PlanDelta
 from agent.core.move import PlanOrder
 from agent.core.plan import Plan, StepStatus
-from agent.core.repair import Region
 
 
 def again(plan: Plan, recovery: Recovery) -> Plan:
@@ -29,15 +27,3 @@ def ordered(recovery: Recovery) -> PlanOrder:
     failure = recovery.classified.failure
     falsified = (failure.predicate,) if failure.predicate else recovery.classified.falsified
     return PlanOrder(trigger=failure.trigger, reason=failure.error.message, falsified=falsified, failure=failure)
-
-
-def delayed(plan: Plan, change: PlanDelta, part: Region, delay: float) -> Plan:
-    """Whoever looks again waits a moment first: the world was caught halfway."""
-    new = {*change.reopened, *change.added}
-    return plan.with_steps(
-        *(
-            each.model_copy(update={"delay": delay})
-            for each in plan.steps
-            if each.id in new and (each.id in part.observers or each.id in change.added)
-        )
-    )

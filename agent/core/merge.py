@@ -81,6 +81,12 @@ def delta(old: Plan, new: Plan) -> PlanDelta:
     return PlanDelta(**{name: tuple(ids) for name, ids in lists.items()})
 
 
+def delayed(plan: Plan, change: PlanDelta, observers: frozenset[StepId], delay: float) -> Plan:
+    """The plan in which whoever looks again waits a moment first: the world was caught halfway."""
+    waiting = {*change.added, *(observers & set(change.reopened))}
+    return plan.with_steps(*(each.model_copy(update={"delay": delay}) for each in plan.steps if each.id in waiting))
+
+
 def same_work(one: Step, other: Step) -> bool:
     """Whether two steps would do the same thing to the same end; ids, wording and status do not count."""
     return (one.key, one.call, one.instruction) == (other.key, other.call, other.instruction)

@@ -11,8 +11,8 @@ from agent.core.failure import Failure
 from agent.core.grant import granted
 from agent.core.ladder import Rung
 from agent.core.limits import Ledger, Limits, stopped
-from agent.core.mending import again, delayed, left, ordered
-from agent.core.merge import PlanDelta, delta, rewrite
+from agent.core.mending import again, left, ordered
+from agent.core.merge import PlanDelta, delayed, delta, rewrite
 from agent.core.phase import Phase
 from agent.core.plan import Call, Plan, Step, StepStatus
 from agent.core.record import Repaired, nudged
@@ -151,7 +151,7 @@ class Repairer:
         steps = learned(draft.steps, self._registry.contracts, update["ledger"])
         update["ledger"] = excused(update["ledger"], plan, part.observers)
         new, change = rewrite(plan, part.steps, steps, state["world"])
-        new = delayed(new, change, part, recovery.choice.delay)
+        new = delayed(new, change, part.observers, recovery.choice.delay)
         self._changed(update, recovery, new, change, failure.error.message)
 
     async def _region_request(self, part: Region, recovery: Recovery, state: RunState, plan: Plan) -> PlanRequest:
