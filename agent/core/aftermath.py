@@ -16,6 +16,8 @@ def left_behind(failure: Failure, scope: Scope, rule: str) -> Effect:
         return Effect.ABSENT
     if error.kind == "verdict":
         return Effect.PRESENT
+    if error.kind == "probe":
+        return Effect.UNKNOWN  # it is the look that was refused, and not the write that had said it was done
     if _never_done(error, rule):
         return Effect.ABSENT
     return Effect.ABSENT if _said_before_acting(error, scope, rule) else Effect.UNKNOWN

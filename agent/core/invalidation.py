@@ -87,19 +87,32 @@ def unmet_assumptions(world: World, view: View) -> dict[ArtifactName, str]:
     return broken
 
 
-def follow(world: World, plan: Plan, cause: str = "") -> Plan:
-    """Let the steps follow their artifacts: done and invalid as marks are set and lifted, to do on other inputs."""
-    changed = [now for was in plan.steps if (now := _followed(world, was, cause)) is not was]
+def follow(world: World, plan: Plan, cause: str = "", back: frozenset[ArtifactName] = frozenset()) -> Plan:
+    """Let the steps follow their artifacts: done and invalid as marks are set and lifted, to do on other inputs.
+
+    Args:
+        world: settled.
+        plan: its steps follow.
+        cause: sentence for people.
+        back: artifacts that hold again; whoever was planned to make them anew has nothing left to do.
+    """
+    changed = [now for was in plan.steps if (now := _followed(world, was, cause, back)) is not was]
     return plan.with_steps(*changed) if changed else plan
 
 
-def _followed(world: World, step: Step, cause: str) -> Step:
+def lifted(before: World, after: World) -> frozenset[ArtifactName]:
+    """Artifacts whose derived marks went with a `settle`."""
+    return frozenset(n for n, each in before.artifacts.items() if each.mark and not each.mark.root and after.holds(n))
+
+
+def _followed(world: World, step: Step, cause: str, back: frozenset[ArtifactName]) -> Step:
     made = [world.artifacts[name] for name in step.produces if name in world.artifacts]
     complete = len(made) == len(step.produces)
     holds = complete and all(each.mark is None for each in made)
     if holds and made and step.status in (StepStatus.INVALID, StepStatus.PENDING):
         # what it waited for came back unchanged: nothing is left to do (early cutoff)
-        return step.as_(StepStatus.DONE) if all(each.producer == step.id for each in made) else step
+        ours = all(each.producer == step.id or each.name in back for each in made)
+        return step.as_(StepStatus.DONE) if ours else step
     if complete and step.status in (StepStatus.DONE, StepStatus.INVALID) and _outdated(world, step, made):
         return step.as_(StepStatus.PENDING)
     if step.status is StepStatus.DONE and not holds:

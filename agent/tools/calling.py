@@ -21,6 +21,11 @@ from agent.tools.registry import Registry, UnknownTool
 
 T = TypeVar("T")
 
+_ASKS = (
+    "the tool asks a person by itself, with `interrupt`, and cannot be answered there; "
+    "let the runtime ask before its calls: `approve_tools`"
+)
+
 
 class Caller:
     """Runs tools and probes. Synchronous ones get threads of their own: the loop's default pool is small."""
@@ -44,7 +49,7 @@ class Caller:
     async def _answer(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         returned = await guarded(self._called(tool, args), self._seconds)
         if isinstance(returned, ErrorFacts):
-            return _refused(returned) if _misfit(tool, args, returned) else returned
+            return _refused(returned) if _misfit(tool, args, returned) else _explained(returned)
         return error_in(returned) or returned
 
     async def overdue(self, name: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
@@ -126,6 +131,11 @@ def _misfit(tool: BaseTool, args: dict[str, JsonValue], error: ErrorFacts) -> bo
     except ValidationError:
         return True
     return False
+
+
+def _explained(error: ErrorFacts) -> ErrorFacts:
+    """A question that a tool asks by itself has no one to answer it; whoever reads of it is told what to do."""
+    return error.model_copy(update={"message": _ASKS}) if error.type == "GraphInterrupt" else error
 
 
 def _refused(error: ErrorFacts) -> ErrorFacts:

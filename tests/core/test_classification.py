@@ -249,6 +249,7 @@ A, U, X = Effect.ABSENT, Effect.UNKNOWN, Effect.PRESENT
         pytest.param({"kind": "lost", "message": "begun; the account was closed"}, U, id="whatever its words say"),
         pytest.param({"kind": "verdict"}, X, id="there, but not what was promised"),
         pytest.param({"kind": "probe"}, U, id="could not look"),
+        pytest.param({"kind": "probe", "status": 503}, U, id="the look was refused, not the write"),
         pytest.param({"kind": "need"}, A, id="nothing was started"),
         pytest.param({"trigger": Trigger.PRECONDITION_VIOLATION, "kind": "verdict"}, A, id="judged before acting"),
     ],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.invalidation import follow, invalidate, settle, unmet_assumptions
+from agent.core.invalidation import follow, invalidate, lifted, settle, unmet_assumptions
 from agent.core.plan import Plan, StepStatus
 from agent.core.value import digest
 from agent.core.world import Assumption, World, commit
@@ -269,3 +269,15 @@ def test_steps_in_other_states_are_not_touched_by_marks(graph: dict[str, list[st
     mixed = plan(*(each.as_(others[index % 3]) for index, each in enumerate(steps.steps)))
     _, after, _ = invalidate(state, mixed, list(graph)[:1], CAUSE)
     assert statuses(after) == statuses(mixed)
+
+
+def test_a_step_planned_to_make_anew_what_holds_again_has_nothing_left_to_do() -> None:
+    before, steps = seed()
+    after, marked, _ = invalidate(before, steps, ["config_raw"], CAUSE)
+    redrawn = marked.with_steps(marked.step("SETTINGS").as_(StepStatus.SUPERSEDED))  # type: ignore[arg-type]
+    redrawn = redrawn.model_copy(update={"steps": (*redrawn.steps, step("settings", "config_raw", id="s2.1"))})
+    unsettled = commit(after, before.artifacts["config_raw"])
+    settled = settle(unsettled)
+    assert lifted(unsettled, settled) == {"settings"}
+    assert follow(settled, redrawn, back=lifted(unsettled, settled)).step("s2.1").status is StepStatus.DONE  # type: ignore[arg-type]
+    assert follow(settled, redrawn).step("s2.1").status is StepStatus.PENDING  # type: ignore[arg-type]

@@ -243,6 +243,16 @@ def test_a_step_is_patchable_while_a_way_is_left() -> None:
     assert options(classified("call"), steps, known, ledger, model_can_patch=True).patchable
 
 
+@pytest.mark.parametrize("kind", ["lost", "probe"])
+def test_while_nobody_could_look_whether_a_write_stands_no_other_call_is_made_for_it(kind: str) -> None:
+    promised: dict[str, Any] = {"alternatives": {"by": ("week", "day")}, "effect": WRITE, "observable": True}
+    steps, unknown = plan(calling(by="week")), classified("nothing", effect="unknown", kind=kind)
+    once = options(unknown, steps, contracts(promise("make_x", produces="x", **promised)), Ledger(), True)
+    assert (once.repeatable, once.patchable) == (True, False)
+    harmless = contracts(promise("make_x", produces="x", idempotent=True, **promised))
+    assert options(unknown, steps, harmless, Ledger(), False).patchable
+
+
 def test_without_a_step_a_call_or_a_tool_that_exists_there_is_nothing_to_patch() -> None:
     known = contracts(promise("make_x", produces="x"))
     assert options(classified("call"), plan(step("x")), known, Ledger(), True).patchable

@@ -158,7 +158,9 @@ def _lines(sim: Simulation) -> Iterator[str]:
         match record.event:
             case "recovered":
                 failure = record.classified.failure
-                said = f"{failure.key}: {failure.error.message[:80]} ({record.classified.rule}, {record.classified.scope}"
+                said = (
+                    f"{failure.key}: {failure.error.message[:80]} ({record.classified.rule}, {record.classified.scope}"
+                )
                 yield f"{record.at:8.1f} recovered {said}, effect {record.classified.effect}) -> {record.choice.rung}"
             case "judged":
                 continue

@@ -243,9 +243,7 @@ class Simulation:
             Phase.VERIFIER: Verifier(self.outside, bodies, clock),
             Phase.CLASSIFIER: Classifier(contracts, limits, bodies, clock, scope, patcher is not None),
             Phase.REPAIRER: Repairer(planner, patcher, self.registry, bodies, clock, limits),
-            Phase.ESCALATOR: Escalator(
-                script.asks, script.models, consent, limits, schemas, bodies, self.inbox, clock
-            ),
+            Phase.ESCALATOR: Escalator(script.asks, script.models, consent, limits, schemas, bodies, self.inbox, clock),
             Phase.FINISHER: Finisher(bodies, clock),
         }
 
@@ -281,9 +279,7 @@ class Simulation:
 
     async def _carried_out(self, node: PhaseNode, before: RunState) -> RunUpdate | None:
         """The node's update; None when the process has died meanwhile."""
-        config: RunnableConfig = {
-            "configurable": {"thread_id": THREAD, KEY: self.scope, "__pregel_checkpointer": self}
-        }
+        config: RunnableConfig = {"configurable": {"thread_id": THREAD, KEY: self.scope, "__pregel_checkpointer": self}}
         if before["phase"] is not Phase.EXECUTOR:
             try:
                 return await node(before, config)
@@ -346,9 +342,7 @@ def virtual() -> Iterator[VirtualLoop]:
         loop.close()
 
 
-def simulate(
-    script: Script, loop: VirtualLoop, begun: Callable[[Simulation], None] = lambda _: None
-) -> Simulation:
+def simulate(script: Script, loop: VirtualLoop, begun: Callable[[Simulation], None] = lambda _: None) -> Simulation:
     """Run one simulation.
 
     Args:

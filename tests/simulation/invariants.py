@@ -151,16 +151,15 @@ class Watch:
         if before["phase"] is Phase.ESCALATOR:
             return  # a person has made it
         judged = [e for e in update.get("trace", ()) if isinstance(e, Judged) and e.step == step.id]
-        lifted = all(after["world"].artifacts[name].producer == step.id for name in step.produces)
+        world = after["world"].artifacts
+        lifted = all(world[name].producer == step.id or _was_marked(before["world"], name) for name in step.produces)
         if not any(_verified(each) for each in judged) and not lifted:
             raise Broken(f"I3: {before['phase']} marked {step.key} done, which nobody verified")
 
     def _recovered(self, record: Recovered) -> None:
         """I5 and I8: a rung that the record explains, within its budget, and never lower for the same failure."""
         choice, classified = record.choice, record.classified
-        again = choose_rung(
-            classified, record.options, record.limits, record.ledger, record.ordered, record.resting
-        )
+        again = choose_rung(classified, record.options, record.limits, record.ledger, record.ordered, record.resting)
         if again != choice:
             raise Broken(f"I8: the record says {choice}, and gives {again}")
         self.rungs[choice.rung] += 1
@@ -240,13 +239,14 @@ class Watch:
             raise Broken("I3: satisfied, and a grade is not verified")
         for step in state["plan"].live():
             made = [world.artifacts[name] for name in step.produces if world.holds(name)]
-            if step.status is not StepStatus.DONE or step.call is None or not made or made[0].seen is None:
+            if step.status is not StepStatus.DONE or step.call is None or len(made) != 1 or made[0].seen is None:
                 continue
             bodies = {name: each.value for name, each in world.artifacts.items() if not each.stored}
             if not step.reads() <= bodies.keys():
                 continue
             args = {name: resolve(each, bodies) for name, each in step.call.args.items()}
-            if self._tools[step.call.tool].probe and digest(self._outside.is_so(step.call.tool, args)) != made[0].seen:
+            there = digest(self._outside.is_so(step.call.tool, args))
+            if self._tools[step.call.tool].probe and there not in (made[0].seen, made[0].digest):
                 raise Broken(f"I3: satisfied, and {step.key} is not what was seen")
 
     def _bound(self) -> int:
@@ -284,9 +284,17 @@ def _root_marked(world: World, name: str) -> bool:
     return artifact is not None and artifact.mark is not None and artifact.mark.root
 
 
+def _was_marked(world: World, name: str) -> bool:
+    """Whether it was verified once, and only what it was made from was in doubt."""
+    artifact = world.artifacts.get(name)
+    return artifact is not None and artifact.mark is not None and not artifact.mark.root
+
+
 def _verified(judged: Judged | None) -> bool:
-    return judged is not None and bool(judged.judgements) and all(
-        each.verdict is Verdict.VERIFIED for each in judged.judgements
+    return (
+        judged is not None
+        and bool(judged.judgements)
+        and all(each.verdict is Verdict.VERIFIED for each in judged.judgements)
     )
 
 

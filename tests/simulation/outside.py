@@ -1,4 +1,4 @@
-"""The world outside the runtime: tools that work, fail and lie in wait, probes, and a ledger of what really happened."""
+"""The world outside: tools that work, fail and lie in wait, probes, and a ledger of what really happened."""
 
 import asyncio
 from collections import Counter
@@ -49,6 +49,9 @@ RAISES: dict[str, Callable[[], Exception]] = {
     "lost-unknown": lambda: RuntimeError("it went wrong"),
     "probe": lambda: HttpError(503, "service unavailable"),
 }
+
+TOLD: dict[str, JsonValue] = {"told": {"error": {"message": "service unavailable", "code": 503}}}
+"""Errors that come back as values."""
 
 
 class Workshop(Registry):
@@ -214,19 +217,13 @@ class Outside(Caller):
     # --- what happens ------------------------------------------------------------------------------------------
 
     async def _call(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
-        self.calls += 1
-        for drift in self._script.drifts:
-            if drift.call == self.calls:
-                self.drift(drift)
+        self._moves_on()
         fault = self._fault(tool, probe=False)
         self.happened.append(f"{tool.name} is called" + (f": {fault}" if fault else ""))
         await self._passes()
-        if fault == "die-before":
-            await self._die()
-        if fault in RAISES and not fault.startswith("lost"):
-            raise RAISES[fault]()
-        if fault == "told":
-            return {"error": {"message": "service unavailable", "code": 503}}
+        await self._happens_before(fault)
+        if fault in TOLD:
+            return TOLD[fault]
         if fault == "nothing" and not tool.writes:
             return None
         value = self._written(tool, args, fault == "refuted") if tool.writes else self._read(tool, args, fault)
@@ -236,6 +233,18 @@ class Outside(Caller):
         if fault in RAISES:
             raise RAISES[fault]()
         return None if fault == "nothing" else value
+
+    async def _happens_before(self, fault: str) -> None:
+        if fault == "die-before":
+            await self._die()
+        if fault in RAISES and not fault.startswith("lost"):
+            raise RAISES[fault]()
+
+    def _moves_on(self) -> None:
+        self.calls += 1
+        for drift in self._script.drifts:
+            if drift.call == self.calls:
+                self.drift(drift)
 
     async def _look(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
         fault = self._fault(tool, probe=True)

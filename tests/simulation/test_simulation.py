@@ -1,0 +1,101 @@
+"""The invariants of the design, over thousands of random runs; a million by hand with `make simulate`."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.core.effect import EffectIdentity, Fresh
+from agent.core.limits import Limits
+from tests.simulation.campaign import campaign, shrunk, story
+from tests.simulation.driving import simulate, virtual
+from tests.simulation.invariants import Watch
+from tests.simulation.outside import Broken, Journal, Outside
+from tests.simulation.script import Event, Fault, GoalScript, Script, ToolScript, draw
+
+RUNS = 10_000
+
+
+def scripted(*faults: Fault, events: tuple[Event, ...] = (), **tool: object) -> Script:
+    """One write that must not happen twice, and something made from it."""
+    first = ToolScript("make_a0", ("a0",), (), writes=True, idempotent=False, **tool)  # type: ignore[arg-type]
+    second = ToolScript("make_a1", ("a1",), ("a0",))
+    return Script(1, (first, second), (GoalScript(("a1",)),), Limits(), faults, events=events, asks=False)
+
+
+def test_every_invariant_holds_in_every_run() -> None:
+    tally = campaign(RUNS)
+    assert not tally.broken, story(tally.broken[0][0])
+    assert tally.runs >= RUNS
+    assert set(tally.statuses) == {
+        "satisfied",
+        "unreachable",
+        "out_of_budget",
+        "no_progress",
+        "cancelled",
+        "handed_over",
+    }
+    assert set(tally.rungs) == {"retry", "patch", "rewrite", "replan", "escalate"}
+    assert tally.repeats > 0
+
+
+def test_a_seed_tells_the_same_story_every_time() -> None:
+    with virtual() as loop:
+        first = [simulate(draw(seed), loop).outside.happened for seed in range(30)]
+    with virtual() as loop:
+        again = [simulate(draw(seed), loop).outside.happened for seed in range(30)]
+    assert first == again
+
+
+# --- what looks on can see --------------------------------------------------------------------------------------
+
+
+def test_a_write_whose_process_died_is_found_by_its_probe_and_not_made_again() -> None:
+    with virtual() as loop:
+        sim = simulate(scripted(Fault("make_a0", 1, "die-after"), probe="name", ensures=True), loop)
+    assert (sim.outside.effects, sim.watch.statuses) == (1, {"satisfied": 1})
+
+
+def test_a_runtime_that_forgets_its_journal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def blank(self: Journal, identity: EffectIdentity, step: str) -> Fresh:
+        return Fresh()
+
+    monkeypatch.setattr(Journal, "begin", blank)
+    with virtual() as loop, pytest.raises(Broken, match=r"I2: make_a0 acted without an intent|KeyError"):
+        simulate(scripted(), loop)
+
+
+def test_a_runtime_that_repeats_a_write_blindly_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = Outside.call
+
+    async def twice(self: Outside, name: str, args: dict) -> object:
+        await call(self, name, args)
+        return await call(self, name, args)
+
+    monkeypatch.setattr(Outside, "call", twice)
+    with virtual() as loop, pytest.raises(Broken, match="I2: make_a0 made a0 from the same inputs twice"):
+        simulate(scripted(), loop)
+
+
+def test_a_broken_script_shrinks_to_what_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Outside._account
+
+    def touchy(self: Outside, tool: ToolScript, args: dict) -> None:
+        account(self, tool, args)
+        if self.effects and len(self.happened) > 1:
+            self.broken = "I2: an effect after another call"
+
+    monkeypatch.setattr(Outside, "_account", touchy)
+    script = scripted(Fault("make_a0", 1, "busy"), Fault("make_a1", 1, "busy"), events=(Event(3, "stop"),))
+    with virtual() as loop:
+        small = shrunk(replace(script, goals=script.goals * 2), loop, 10.0)
+    assert (small.faults, small.events, len(small.goals)) == ((Fault("make_a0", 1, "busy"),), (), 1)
+
+
+def test_the_story_of_a_seed_that_holds_says_so() -> None:
+    assert story(0) == "seed 0 holds"
+
+
+def test_a_mark_on_an_independent_branch_is_caught() -> None:
+    watch = Watch(scripted(), None)  # type: ignore[arg-type]
+    with pytest.raises(Broken, match="I4: b was marked, which no failed step stands on"):
+        watch._roots({"b"}, {"failures": ()})  # type: ignore[typeddict-item]
