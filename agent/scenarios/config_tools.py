@@ -51,7 +51,7 @@ def _fetch_config(world: ConfigWorld) -> BaseTool:
     def fetch_config() -> str:
         """Fetch the config file."""
         world.tally.add("fetch_config")
-        return world.read_config()
+        return world.fetch_config()
 
     return fetch_config
 

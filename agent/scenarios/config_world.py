@@ -12,6 +12,9 @@ from agent.scenarios.scenario import ChangeGoal, Conditions, tally_in, write_who
 CONFIG_CHANGED = "config-changed"
 CRITERIA_CHANGED = "criteria-changed"
 
+SLOWER = 0.5
+"""Seconds that the config's share waits at most for the schema to be fetched first."""
+
 CONFIG = """\
 title = "Budget by region"
 currency = "EUR"
@@ -89,6 +92,12 @@ class ConfigWorld:
         """Note that the report has been written: the moment of the event, then of the complete schema."""
         self._go_on()
         self._tell()
+
+    def fetch_config(self) -> str:
+        """The config file, from a share that is slower than the schema's: the same order of events on any machine."""
+        if self._conditions.faults:
+            self._publisher.await_fetch(SLOWER)
+        return self.read_config()
 
     def read_config(self) -> str:
         """The config file as it stands."""

@@ -34,6 +34,10 @@ class Publisher:
         """Somebody has read the schema."""
         self._fetched.set()
 
+    def await_fetch(self, seconds: float) -> None:
+        """Wait until somebody has read the schema, or for some time."""
+        self._fetched.wait(seconds)
+
     def note_report(self) -> None:
         """The report has been written; the schema is complete when this returns, if it was fetched before."""
         self._written.set()
