@@ -185,7 +185,7 @@ class Outside(Caller):
             for each in reversed(script.faults)
             for nth in range(each.nth, each.nth + min(each.times, 60))
         }
-        self._called: Counter[tuple[str, bool]] = Counter()
+        self._times: Counter[tuple[str, bool]] = Counter()
         self._makes = {name: each for each in script.tools if each.stands_in_for is None for name in each.makes}
         self._truth: dict[str, tuple[int, bool]] = {}
         self._standing: dict[str, dict[Digest, JsonValue]] = {}
@@ -270,8 +270,8 @@ class Outside(Caller):
         await asyncio.get_running_loop().create_future()
 
     def _fault(self, tool: ToolScript, probe: bool) -> str:
-        self._called[tool.name, probe] += 1
-        return self._faults.get((tool.name, self._called[tool.name, probe], probe), "")
+        self._times[tool.name, probe] += 1
+        return self._faults.get((tool.name, self._times[tool.name, probe], probe), "")
 
     def _read(self, tool: ToolScript, args: dict[str, JsonValue], fault: str) -> JsonValue:
         return made(tool, args, self._truth.get(tool.key, (0, True)), wrong=fault == "refuted")
