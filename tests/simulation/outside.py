@@ -193,6 +193,8 @@ class Outside(Caller):
         self.calls = 0
         self.effects = 0
         self.repeats = 0
+        self.unseen: set[str] = set()
+        """Changed between the look and the read of one attempt: seen as it was before, until somebody looks again."""
         self.disguised = 0
         self.works: dict[tuple[str, Digest], dict[tuple[str, Digest], Work]] = {}
         """Product and inputs -> every way in which it was made: tool and arguments."""
@@ -217,7 +219,7 @@ class Outside(Caller):
     # --- what happens ------------------------------------------------------------------------------------------
 
     async def _call(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
-        self._moves_on()
+        self._moves_on(tool)
         fault = self._fault(tool, probe=False)
         self.happened.append(f"{tool.name} is called" + (f": {fault}" if fault else ""))
         await self._passes()
@@ -240,11 +242,13 @@ class Outside(Caller):
         if fault in RAISES and not fault.startswith("lost"):
             raise RAISES[fault]()
 
-    def _moves_on(self) -> None:
+    def _moves_on(self, tool: ToolScript) -> None:
         self.calls += 1
         for drift in self._script.drifts:
             if drift.call == self.calls:
                 self.drift(drift)
+                if drift.name in tool.makes:
+                    self.unseen.add(tool.key)
 
     async def _look(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
         fault = self._fault(tool, probe=True)
