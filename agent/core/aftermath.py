@@ -4,7 +4,8 @@ Only a refusal and a request that was never sent prove that nothing was done. A 
 """
 
 from agent.core import codes, signs, words
-from agent.core.failure import Effect, ErrorFacts, Failure, Scope, Trigger
+from agent.core.contract import Contracts, ToolContract
+from agent.core.failure import Classified, Effect, ErrorFacts, Failure, Scope, Trigger
 
 
 def left_behind(failure: Failure, scope: Scope, rule: str) -> Effect:
@@ -21,6 +22,36 @@ def left_behind(failure: Failure, scope: Scope, rule: str) -> Effect:
     if _never_done(error, rule):
         return Effect.ABSENT
     return Effect.ABSENT if _said_before_acting(error, scope, rule) else Effect.UNKNOWN
+
+
+def repeatable(effect: Effect, contract: ToolContract | None) -> bool:
+    """Whether the same work may be tried again, in whatever way, without the risk of doing it twice."""
+    if effect is Effect.ABSENT:
+        return True
+    if contract is None:
+        return False
+    return contract.idempotent or (effect is Effect.UNKNOWN and contract.observable)
+
+
+def unsettled(classified: Classified, contract: ToolContract | None) -> bool:
+    """Whether the write may stand and nobody could look: then it is no other call that helps, and it could be a second.
+
+    The same call again finds its own entry in the journal; another tool or another argument would not.
+    """
+    harmless = contract is not None and contract.idempotent
+    return (
+        classified.failure.error.kind in ("lost", "probe") and classified.effect is not Effect.ABSENT and not harmless
+    )
+
+
+def teaches(classified: Classified, contracts: Contracts) -> bool:
+    """Whether the failure proves the call wrong, so that another may be made in its place.
+
+    Not while a write of it may stand: whatever is tried instead, now or in a later plan, would be a second one.
+    """
+    failure = classified.failure
+    wrong = classified.scope is Scope.CALL and failure.trigger is Trigger.TASK_FAILURE
+    return wrong and repeatable(classified.effect, contracts.get(failure.tool))
 
 
 def _never_done(error: ErrorFacts, rule: str) -> bool:

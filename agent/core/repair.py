@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from agent.core.aftermath import repeatable, unsettled
 from agent.core.chaining import Maker, as_step, fill, needed_names
 from agent.core.contract import Contracts, EffectClass, ToolContract
-from agent.core.failure import Classified, Effect, Failure, Scope, Trigger
+from agent.core.failure import Classified, Failure, Scope, Trigger
 from agent.core.ladder import Options
 from agent.core.limits import Ledger
 from agent.core.plan import Plan, Step, StepId, downstream, upstream
@@ -104,11 +105,11 @@ def options(classified: Classified, plan: Plan, contracts: Contracts, ledger: Le
     surprised = failure.trigger is Trigger.TASK_FAILURE
     return Options(
         patchable=step is not None
-        and not _unsettled(classified, contract)
+        and not unsettled(classified, contract)
         and _patchable(step, contracts, ledger, model_can_patch),
         rewritable=bool(part.observers),
         breadth=part.breadth if surprised and classified.scope is Scope.PRECONDITION else 0.0,
-        repeatable=_repeatable(classified.effect, contract),
+        repeatable=repeatable(classified.effect, contract),
     )
 
 
@@ -116,26 +117,6 @@ def _patchable(step: Step, contracts: Contracts, ledger: Ledger, model_can_patch
     """Whether another call can be found; a model needs a call to change, and the schema of a tool that exists."""
     proposed = model_can_patch and step.call is not None and step.call.tool in contracts
     return proposed or next_patch(step, contracts, ledger) is not None
-
-
-def _unsettled(classified: Classified, contract: ToolContract | None) -> bool:
-    """Whether the write may stand and nobody could look: then it is no other call that helps, and it could be a second.
-
-    The same call again finds its own entry in the journal; another tool or another argument would not.
-    """
-    harmless = contract is not None and contract.idempotent
-    return (
-        classified.failure.error.kind in ("lost", "probe") and classified.effect is not Effect.ABSENT and not harmless
-    )
-
-
-def _repeatable(effect: Effect, contract: ToolContract | None) -> bool:
-    """Whether the same work may be tried again, in whatever way, without the risk of doing it twice."""
-    if effect is Effect.ABSENT:
-        return True
-    if contract is None:
-        return False
-    return contract.idempotent or (effect is Effect.UNKNOWN and contract.observable)
 
 
 def _checked_before(classified: Classified) -> bool:

@@ -5,11 +5,12 @@ from types import MappingProxyType
 
 from langchain_core.runnables import RunnableConfig
 
+from agent.core.aftermath import teaches
 from agent.core.classification import blame, classify, conclude, outdated
 from agent.core.contract import EffectClass, ToolContract
 from agent.core.control import Recovery
 from agent.core.cooldown import joins, limited, rested
-from agent.core.failure import Classified, Failure, Origin, Scope, Trigger
+from agent.core.failure import Classified, Failure, Origin, Scope
 from agent.core.grant import granted
 from agent.core.invalidation import invalidate
 from agent.core.ladder import Rung, choose_rung, spent
@@ -112,7 +113,7 @@ class Classifier:
         """Remember a call that was proven wrong, as planned and as sent: no repair may bring it back."""
         failure = classified.failure
         step = next((each for each in plan.live() if each.id == failure.step), None)
-        if step is None or classified.scope is not Scope.CALL or failure.trigger is not Trigger.TASK_FAILURE:
+        if step is None or not teaches(classified, self._contracts):
             return ledger
         return noted(ledger, step, await self._bodies.view(world, step.reads()))
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from agent.core.aftermath import teaches
 from agent.core.failure import Trigger
 from agent.core.limits import Ledger
 from agent.core.plan import Call, Plan, Step, StepId
@@ -129,6 +130,17 @@ def test_a_new_draft_does_not_go_back_on_what_was_learned() -> None:
     assert once.call == Call(tool="make_x", args={"by": "day"})
     assert learned([calling(by="day")], promises, ledger) == (calling(by="day"),)
     assert learned([calling(by="week")], {}, ledger) == (calling(by="week"),)
+
+
+@pytest.mark.parametrize(
+    ("effect", "idempotent", "learns"),
+    [("absent", False, True), ("present", False, False), ("unknown", False, False), ("present", True, True)],
+)
+def test_a_call_is_not_proven_wrong_while_a_write_of_it_may_stand(effect: str, idempotent: bool, learns: bool) -> None:
+    known = contracts(promise("make_x", produces="x", effect=WRITE, idempotent=idempotent))
+    assert teaches(classified("call", effect=effect), known) is learns
+    assert not teaches(classified("nothing", effect=effect), known)
+    assert not teaches(classified("call", effect=effect, trigger=Trigger.PRECONDITION_VIOLATION), known)
 
 
 def test_with_new_inputs_it_is_another_call() -> None:

@@ -182,15 +182,15 @@ class Person:
             choice = question["choices"][0]
         self._sim.outside.happened.append(f"a person answers {choice}: {question['question']}")
         self._sim.watch.answered(question, choice)
-        more: dict[str, JsonValue] = {
+        by_choice: dict[str, dict[str, JsonValue]] = {
             Choice.HINT: {"hint": "try harder"},
             Choice.ANSWER: {"value": self._value(question)},
             Choice.EDIT: {"args": self._args(question)},
             Choice.RAISE: {"limits": {"replan": question["limits"].get("replan", 0) + 1}},
             Choice.SKIP: {"reason": "not needed"},
             Choice.GOAL: {"goal": goal_of(self._rng.choice(self._sim.script.goals)).model_dump(mode="json")},
-        }.get(choice, {})
-        return {"choice": choice, **more}
+        }
+        return {"choice": choice, **by_choice.get(choice, {})}
 
     def _value(self, question: Mapping[str, Any]) -> JsonValue:
         step = self._sim.state["plan"].step(question["step"]) if question["step"] else None

@@ -239,7 +239,13 @@ class Watch:
             raise Broken("I3: satisfied, and a grade is not verified")
         for step in state["plan"].live():
             made = [world.artifacts[name] for name in step.produces if world.holds(name)]
-            if step.status is not StepStatus.DONE or step.call is None or len(made) != 1 or made[0].seen is None:
+            if (
+                step.status is not StepStatus.DONE
+                or step.call is None
+                or len(made) != 1
+                or made[0].seen is None
+                or step.key in self._outside.unseen
+            ):
                 continue
             bodies = {name: each.value for name, each in world.artifacts.items() if not each.stored}
             if not step.reads() <= bodies.keys():
@@ -250,13 +256,16 @@ class Watch:
                 raise Broken(f"I3: satisfied, and {step.key} is not what was seen")
 
     def _bound(self) -> int:
-        """Moves that limits allow: every recovery, and everything that comes from outside, redoes the plan at most."""
-        limits = self._script.limits
-        tools = len(self._tools)
-        rungs = tools * (limits.retry + limits.patch + limits.rewrite) + limits.replan + tools
-        outside = self.disturbed - self._run_disturbed + len(self._script.drifts) + 1
-        rounds = (1 + rungs) * (1 + outside)
-        return 4 * (tools + 1) * rounds + 20
+        """Moves that the limits allow.
+
+        A recovery, and whatever comes from outside, makes the run do at most the whole plan again; a person's answer
+        gives fresh budgets. To do the plan takes for each step a look, a start, a wait and a report of what broke.
+        """
+        limits, tools = self._script.limits, len(self._tools)
+        recoveries = tools * (limits.retry + limits.patch + limits.rewrite + 1) + limits.replan
+        outside = self.disturbed - self._run_disturbed + len(self._script.drifts)
+        rounds = 1 + recoveries * (1 + self._answers) + outside
+        return 4 * (tools + 1) * rounds
 
 
 def _descendants(script: Script) -> dict[str, set[str]]:

@@ -185,7 +185,7 @@ class Outside(Caller):
             for each in reversed(script.faults)
             for nth in range(each.nth, each.nth + min(each.times, 60))
         }
-        self._called: Counter[tuple[str, bool]] = Counter()
+        self._times: Counter[tuple[str, bool]] = Counter()
         self._makes = {name: each for each in script.tools if each.stands_in_for is None for name in each.makes}
         self._truth: dict[str, tuple[int, bool]] = {}
         self._standing: dict[str, dict[Digest, JsonValue]] = {}
@@ -193,6 +193,8 @@ class Outside(Caller):
         self.calls = 0
         self.effects = 0
         self.repeats = 0
+        self.unseen: set[str] = set()
+        """Changed between the look and the read of one attempt: seen as it was before, until somebody looks again."""
         self.disguised = 0
         self.works: dict[tuple[str, Digest], dict[tuple[str, Digest], Work]] = {}
         """Product and inputs -> every way in which it was made: tool and arguments."""
@@ -217,7 +219,7 @@ class Outside(Caller):
     # --- what happens ------------------------------------------------------------------------------------------
 
     async def _call(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
-        self._moves_on()
+        self._moves_on(tool)
         fault = self._fault(tool, probe=False)
         self.happened.append(f"{tool.name} is called" + (f": {fault}" if fault else ""))
         await self._passes()
@@ -240,11 +242,13 @@ class Outside(Caller):
         if fault in RAISES and not fault.startswith("lost"):
             raise RAISES[fault]()
 
-    def _moves_on(self) -> None:
+    def _moves_on(self, tool: ToolScript) -> None:
         self.calls += 1
         for drift in self._script.drifts:
             if drift.call == self.calls:
                 self.drift(drift)
+                if drift.name in tool.makes:
+                    self.unseen.add(tool.key)
 
     async def _look(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
         fault = self._fault(tool, probe=True)
@@ -270,8 +274,8 @@ class Outside(Caller):
         await asyncio.get_running_loop().create_future()
 
     def _fault(self, tool: ToolScript, probe: bool) -> str:
-        self._called[tool.name, probe] += 1
-        return self._faults.get((tool.name, self._called[tool.name, probe], probe), "")
+        self._times[tool.name, probe] += 1
+        return self._faults.get((tool.name, self._times[tool.name, probe], probe), "")
 
     def _read(self, tool: ToolScript, args: dict[str, JsonValue], fault: str) -> JsonValue:
         return made(tool, args, self._truth.get(tool.key, (0, True)), wrong=fault == "refuted")

@@ -154,7 +154,7 @@ def smaller(script: Script) -> Iterator[Script]:
 def _plainer(script: Script) -> Iterator[Script]:
     for changes in ({"models": False}, {"approve": "never"}, {"asks": False}, {"limits": Limits()}):
         if any(getattr(script, name) != value for name, value in changes.items()):
-            yield replace(script, **changes)  # type: ignore[arg-type]
+            yield replace(script, **changes)
     for index, tool in enumerate(script.tools):
         rest = (script.tools[:index], script.tools[index + 1 :])
         used = {name for each in (*rest[0], *rest[1]) for name in each.needs}
@@ -165,7 +165,7 @@ def _plainer(script: Script) -> Iterator[Script]:
             yield replace(script, tools=(*rest[0], *rest[1]))
         for plain in ({"needs": tool.needs[1:]}, {"ensures": False}, {"requires": False}, {"fact": False}, {"ways": 0}):
             if any(getattr(tool, name) != value for name, value in plain.items()) and tool.stands_in_for is None:
-                less = replace(tool, **plain)  # type: ignore[arg-type]
+                less = replace(tool, **plain)
                 yield replace(script, tools=(*rest[0], less, *rest[1]))
 
 
