@@ -41,7 +41,7 @@ class Connection(sqlite3.Connection):
 def connect(location: Path | str, synchronous: Synchronous, isolation: Isolation = None) -> sqlite3.Connection:
     """Open a connection that may be used from any thread, by one at a time."""
     connection = sqlite3.connect(
-        location, BUSY_SECONDS, isolation_level=isolation, check_same_thread=False, factory=Connection
+        location, timeout=BUSY_SECONDS, isolation_level=isolation, check_same_thread=False, factory=Connection
     )
     for pragma in pragmas(synchronous):
         connection.execute(pragma)
