@@ -5,22 +5,20 @@ the connection is lost before the answer: whoever books it again would correct t
 """
 
 import json
-import socketserver
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import JsonValue
 
 from agent.scenarios.closing_data import SHELVES
+from agent.scenarios.loopback import LoopbackServer, answering
 from agent.scenarios.tally import Tally
 
-HOST = "127.0.0.1"
 BUSY = "south"
 """The depot whose first count is turned down, by a body that says so under a status that does not."""
 UNANSWERED = "west"
@@ -66,26 +64,14 @@ class Office:
 @contextmanager
 def serving(office: Office) -> Iterator[int]:
     """Serve the office on a free port, which is given, until the context ends."""
-    server = _Server(office)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="stock-office", daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(_Server(office), "stock-office") as port:
+        yield port
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(LoopbackServer):
     def __init__(self, office: Office) -> None:
         self.office = office
-        super().__init__((HOST, 0), _Front)
-
-    def server_bind(self) -> None:
-        """Bind without asking for the machine's name: a resolver may take seconds, and nobody needs it."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = HOST, self.server_address[1]
+        super().__init__(_Front)
 
 
 class _Front(BaseHTTPRequestHandler):

@@ -1,20 +1,18 @@
 """The export service on loopback: HTTP in front of the desk, and the client that the tools call it with."""
 
 import json
-import socketserver
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from pydantic import JsonValue
 
 from agent.scenarios.export_desk import ExportDesk, Reply
+from agent.scenarios.loopback import HOST, LoopbackServer, answering
 
-HOST = "127.0.0.1"
 TIMEOUT = 30.0
 """Seconds a client waits for an answer; longer than the desk lets anybody wait."""
 
@@ -63,27 +61,17 @@ class ExportClient:
 @contextmanager
 def serving(desk: ExportDesk) -> Iterator[int]:
     """Serve the desk on a free port, which is given, until the context ends."""
-    server = _Server(desk)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="export-service", daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        desk.close()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(_Server(desk), "export-service") as port:
+        try:
+            yield port
+        finally:
+            desk.close()
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(LoopbackServer):
     def __init__(self, desk: ExportDesk) -> None:
         self.desk = desk
-        super().__init__((HOST, 0), _Front)
-
-    def server_bind(self) -> None:
-        """Bind without asking for the machine's name: a resolver may take seconds, and nobody needs it."""
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = HOST, self.server_address[1]
+        super().__init__(_Front)
 
 
 class _Front(BaseHTTPRequestHandler):
