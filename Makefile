@@ -33,8 +33,8 @@ help: ## List the commands
 demo: $(VENV)/.runtime ## Set up and run the main example: a backfill that is broken three ways and mended
 	@$(BIN)/kintsugi demo backfill $(ARGS)
 
-test: $(VENV)/.dev ## Set up and run the tests (ARGS="-k name" for some of them)
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.dev ## Set up and run the tests (ARGS="-k name" for some, ARGS="-n 0" in one process)
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 check: $(VENV)/.dev ## Set up and check format, lint, types and the direction of imports
 	$(BIN)/ruff format --check

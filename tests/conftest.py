@@ -6,7 +6,8 @@ import os
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 os.environ["LANGSMITH_TRACING"] = "false"
 os.environ["LANGCHAIN_TRACING_V2"] = "false"
-for name in [each for each in os.environ if each.startswith("KINTSUGI_") or each == "OPENAI_API_KEY"]:
+# COLUMNS is set by pytest's workers; what is printed into a pipe is as wide as it needs.
+for name in [each for each in os.environ if each.startswith("KINTSUGI_") or each in ("OPENAI_API_KEY", "COLUMNS")]:
     del os.environ[name]
 
 from hypothesis import HealthCheck, settings  # noqa: E402 - the environment comes first
