@@ -146,6 +146,8 @@ class Result(Value):
     usage: Usage = Usage()
     nudges: tuple[str, ...] = ()
     """What the model was told about how it goes on."""
+    notes: tuple[str, ...] = ()
+    """What of the values could not be kept as it was, and how it is kept instead."""
 
 
 class Attempt(Value):

@@ -91,6 +91,8 @@ class AttemptEnded(Record):
     """`called`, `recorded` (the journal had the outcome), `adopted` (the effect was seen in the world), `turns`."""
     seconds: float
     error: str = ""
+    notes: tuple[str, ...] = ()
+    """What of its values could not be kept as it was: `make_x: kept as text: $.ratio (Fraction)`."""
 
 
 class Nudged(Record):

@@ -138,6 +138,7 @@ class Executor:
             how=attempt.result.how,
             seconds=round(attempt.seconds, 6),
             error=error.message if error else "",
+            notes=attempt.result.notes,
         )
         return [*nudged(attempt.result.nudges, at, run, attempt.step), ended]
 

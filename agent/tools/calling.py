@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from agent.boundary import error_in, facts_of, guarded
 from agent.core.failure import ErrorFacts
 from agent.core.value import Digest, JsonValue, digest
-from agent.plain import as_json
+from agent.plain import as_json, as_python
 from agent.ports import Observation
 from agent.tools.contracts import accepted
 from agent.tools.registry import Registry, UnknownTool
@@ -71,30 +71,34 @@ class Caller:
         probe = self._registry.probe(tool)
         if probe is None:
             return None
-        seen = await guarded(self._probed(probe, args), self._seconds)
+        seen = await guarded(self._probed(probe, args, f"the probe of {tool}"), self._seconds)
         if isinstance(seen, ErrorFacts):
             return Observation(error=seen.model_copy(update={"kind": "probe"}))
         return Observation(value=seen)
 
     async def _called(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue:
+        given = {name: as_python(each) for name, each in args.items()}
         if _is_async(tool):
-            return as_json(await _contained(tool).ainvoke(args))
+            return as_json(await _contained(tool).ainvoke(given), tool.name)
         # a lazy or a large result is read where the tool ran, not on the event loop
-        running = self._threads.submit(contextvars.copy_context().run, lambda: as_json(tool.invoke(args)))
+        running = self._threads.submit(contextvars.copy_context().run, lambda: as_json(tool.invoke(given), tool.name))
         try:
             return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
             self._overdue[tool.name, digest(args)] = running  # out of time; a thread cannot be stopped
             raise
 
-    async def _probed(self, probe: Callable[..., object], args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+    async def _probed(
+        self, probe: Callable[..., object], args: dict[str, JsonValue], of: str
+    ) -> JsonValue | ErrorFacts:
         taken = accepted(probe, args)
         if isinstance(probe, BaseTool):
             return await self._answer(probe, taken)
+        given = {name: as_python(each) for name, each in taken.items()}
         if inspect.iscoroutinefunction(probe):
-            return as_json(await probe(**taken))
-        found = await self._in_thread(partial(probe, **taken))
-        return as_json(await found if inspect.isawaitable(found) else found)
+            return as_json(await probe(**given), of)
+        found = await self._in_thread(partial(probe, **given))
+        return as_json(await found if inspect.isawaitable(found) else found, of)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         context = contextvars.copy_context()

@@ -13,6 +13,7 @@ from agent.core.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
 from agent.core.failure import Effect, ErrorFacts
 from agent.core.repair import call_digest
 from agent.core.value import JsonValue, digest
+from agent.plain import noted
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
 from agent.tools.checking import checked, judged, standing, tool_of
@@ -52,6 +53,11 @@ class ToolRunner:
 
     async def run(self, task: Task) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
+        with noted() as notes:
+            result = await self._tried(task)
+        return result.model_copy(update={"notes": tuple(dict.fromkeys(notes))}) if notes else result
+
+    async def _tried(self, task: Task) -> Result:
         if task.step.call is None:
             return await self._turns(task)
         if task.step.effect is EffectClass.READ_ONLY:

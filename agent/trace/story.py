@@ -78,7 +78,8 @@ def _(record: StepStarted) -> tuple[str, str]:
 def _(record: AttemptEnded) -> tuple[str, str]:
     how = {"called": "", "recorded": " (from the journal)", "adopted": " (its effect was there already)"}
     if record.ok:
-        return "back", f"{record.step} in {record.seconds:.3f} s{how.get(record.how, f' ({record.how})')}"
+        notes = f"; {'; '.join(record.notes)}" if record.notes else ""
+        return "back", f"{record.step} in {record.seconds:.3f} s{how.get(record.how, f' ({record.how})')}{notes}"
     return "failed", f"{record.step} in {record.seconds:.3f} s: {record.error}"
 
 
