@@ -8,9 +8,9 @@ from agent.core.goal import Criterion, Goal
 from agent.core.limits import Ledger
 from agent.core.plan import Step
 from agent.core.plan_check import Ground, uncovered
-from agent.core.repair import proven_wrong
 from agent.core.thrash import SHAPE, broken_step, repeats, unchanged
 from agent.core.value import ArtifactName
+from agent.core.ways import proven_wrong
 from agent.core.world import World
 
 

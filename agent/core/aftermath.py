@@ -19,7 +19,7 @@ def left_behind(failure: Failure, scope: Scope, rule: str) -> Effect:
         return Effect.PRESENT
     if error.kind == "probe":
         return Effect.UNKNOWN  # it is the look that was refused, and not the write that had said it was done
-    if _never_done(error, rule):
+    if error.nothing_there or _never_done(error, rule):
         return Effect.ABSENT
     return Effect.ABSENT if _said_before_acting(error, scope, rule) else Effect.UNKNOWN
 
@@ -34,14 +34,12 @@ def repeatable(effect: Effect, contract: ToolContract | None) -> bool:
 
 
 def unsettled(classified: Classified, contract: ToolContract | None) -> bool:
-    """Whether the write may stand and nobody could look: then it is no other call that helps, and it could be a second.
+    """Whether a write may stand that must not be made twice: then another call in its place could be the second.
 
-    The same call again finds its own entry in the journal; another tool or another argument would not.
+    The same call again finds its own entry in the journal, and looks; another tool or another argument would not.
     """
     harmless = contract is not None and contract.idempotent
-    return (
-        classified.failure.error.kind in ("lost", "probe") and classified.effect is not Effect.ABSENT and not harmless
-    )
+    return classified.effect is not Effect.ABSENT and not harmless
 
 
 def teaches(classified: Classified, contracts: Contracts) -> bool:
@@ -51,7 +49,7 @@ def teaches(classified: Classified, contracts: Contracts) -> bool:
     """
     failure = classified.failure
     wrong = classified.scope is Scope.CALL and failure.trigger is Trigger.TASK_FAILURE
-    return wrong and repeatable(classified.effect, contracts.get(failure.tool))
+    return wrong and not unsettled(classified, contracts.get(failure.tool))
 
 
 def _never_done(error: ErrorFacts, rule: str) -> bool:

@@ -14,9 +14,9 @@ from agent.core.limits import Ledger
 from agent.core.move import PlanOrder
 from agent.core.plan import Plan, Step, StepId, StepStatus, downstream
 from agent.core.reference import referenced
-from agent.core.repair import proven_wrong
 from agent.core.value import JsonValue
 from agent.core.verification import products_of
+from agent.core.ways import proven_wrong
 
 Questions = Mapping[str, Question]
 

@@ -143,6 +143,8 @@ TABLE: tuple[Row, ...] = (
         Scope.PRECONDITION,
         Origin.OBSERVATION,
     ),
+    # a look that failed is no change: it is looked at again
+    Row("probe failed", _kind("probe"), Scope.NOTHING, Origin.OBSERVATION),
     Row("an observation that changed", _kind("stale"), Scope.PRECONDITION, Origin.ENVIRONMENT),
     Row(
         "a precondition that does not hold",
@@ -156,7 +158,6 @@ TABLE: tuple[Row, ...] = (
     Row("arguments refused", _kind("refused"), Scope.CALL, Origin.AGENT),
     Row("effect absent", _kind("absent"), Scope.NOTHING, Origin.ENVIRONMENT),
     Row("lost", _kind("lost"), Scope.NOTHING, Origin.ENVIRONMENT),
-    Row("probe failed", _kind("probe"), Scope.NOTHING, Origin.OBSERVATION),
     Row("effect refuted", _kind("verdict"), Scope.CALL, Origin.AGENT),
     Row("already done", _done, Scope.NOTHING),
     # the plan was built on an observation that had this name: the observation is out of date, not the call

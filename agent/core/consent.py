@@ -84,8 +84,7 @@ def as_allowed(step: Step, view: View, consent: Consent, words: Words) -> Step:
 def with_args(step: Step, changed: Mapping[str, JsonValue]) -> Step:
     """The step with some arguments of its call changed."""
     assert step.call is not None
-    call = step.call.model_copy(update={"args": {**step.call.args, **changed}})
-    return step.model_copy(update={"call": call})
+    return step.calling(step.call.model_copy(update={"args": {**step.call.args, **changed}}))
 
 
 def given_word(held: Held, changed: Mapping[str, JsonValue], view: View) -> dict[str, dict[str, JsonValue]]:

@@ -65,6 +65,8 @@ class ErrorFacts(Value):
     """Verbatim text, secrets masked, cut to a limit."""
     retry_after: float | None = None
     """Seconds the other side asked us to wait."""
+    nothing_there: bool = False
+    """A probe has looked since, and saw no effect of the call."""
 
 
 class Failure(Value):
@@ -84,6 +86,11 @@ class Failure(Value):
     """Artifacts the attempt or the predicate read."""
     inputs: dict[ArtifactName, Digest] = Field(default_factory=dict)
     """Their digests when the attempt started; empty when nothing was started."""
+
+    @property
+    def of_a_look(self) -> bool:
+        """Whether something was only looked at: it is another now, or could not be seen."""
+        return self.error.kind == "stale" or (self.error.kind == "probe" and self.step is None)
 
     @property
     def fingerprint(self) -> str:

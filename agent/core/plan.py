@@ -73,6 +73,8 @@ class Step(Value):
     """Counts times the world was seen to have lost this step's effect: a new identity for the journal."""
     hint: str = ""
     """What a person said about doing it; seen by whoever plans, patches or carries it out."""
+    drawn: Call | None = None
+    """The call as a planner drew it, when a repair or a person has put another in its place."""
     asks: tuple[Call, ...] = ()
     """Calls its inner loop wanted to make and may not without a person's word."""
 
@@ -96,6 +98,11 @@ class Step(Value):
         for predicate in (*self.preconditions, *self.effects):
             named |= reads(predicate)
         return frozenset(named) - set(self.produces)
+
+    def calling(self, call: Call) -> "Step":
+        """The step with another call in place of its own; what it was drawn as is kept."""
+        drawn = self.drawn or self.call
+        return self.model_copy(update={"call": call, "drawn": None if call == drawn else drawn})
 
     def as_(self, status: StepStatus, reason: str = "") -> "Step":
         """The step in another state."""

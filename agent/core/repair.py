@@ -1,26 +1,17 @@
-"""What each repair rung would do, found without a model: another argument, another tool, a region to redo."""
+"""How far would a repair reach? What each rung could do for a failure, and the region that a rewrite would redo."""
 
 from collections.abc import Iterable
 
 from agent.core.aftermath import repeatable, unsettled
-from agent.core.chaining import Maker, as_step, fill, needed_names
-from agent.core.contract import Contracts, EffectClass, ToolContract
+from agent.core.contract import Contracts, EffectClass
 from agent.core.failure import Classified, Failure, Scope, Trigger
 from agent.core.ladder import Options
 from agent.core.limits import Ledger
 from agent.core.plan import Plan, Step, StepId, downstream, upstream
 from agent.core.reference import UnresolvedReference, referenced
 from agent.core.repeating import call_digest as call_digest  # re-exported: part of what a repair is judged by
-from agent.core.repeating import noted, repeats
 from agent.core.value import ArtifactName, Value
-
-
-class Patch(Value):
-    """One step, expressed another way: the intent was right, the call was not (seed 1)."""
-
-    step: Step
-    """The step with its new call, still under its old id."""
-    because: str
+from agent.core.ways import next_patch
 
 
 class Region(Value):
@@ -32,33 +23,6 @@ class Region(Value):
     """Read-only steps inside it that look at the falsified artifacts again."""
     breadth: float
     """Share of the live plan that is invalid; looking again at something is not counted."""
-
-
-def next_patch(step: Step, contracts: Contracts, ledger: Ledger) -> Patch | None:
-    """The next declared way to make the same artifact: an alternative value first, then a stand-in tool."""
-    if step.call is None:
-        return None
-    ways = (*_other_values(step, contracts), *_other_tools(step, contracts))
-    tried = remember(ledger, step)
-    return next((each for each in ways if not proven_wrong(each.step, tried)), None)
-
-
-def proven_wrong(step: Step, ledger: Ledger) -> bool:
-    """Whether the step makes a call that failed before for the same products."""
-    return step.call is not None and repeats(step.call, step.key, ledger, {})
-
-
-def learned(draft: Iterable[Step], contracts: Contracts, ledger: Ledger) -> tuple[Step, ...]:
-    """A draft that does not bring back what was proven wrong, where another way is declared.
-
-    A planner starts from the preferred way; what a patch found out must not be lost with the old plan.
-    """
-    return tuple(_another_way(each, contracts, ledger) for each in draft)
-
-
-def remember(ledger: Ledger, step: Step) -> Ledger:
-    """Note that the step's present call was proven wrong, as it was planned."""
-    return noted(ledger, step, {})
 
 
 def forget(ledger: Ledger, plan: Plan, changed: Iterable[ArtifactName]) -> Ledger:
@@ -136,7 +100,7 @@ def _observers(classified: Classified, plan: Plan, depth: int) -> frozenset[Step
     makers = {each.id for name in doubted if (each := plan.producer(name))}
     if failure.step and failure.error.kind == "verdict" and failure.trigger is Trigger.TASK_FAILURE:
         makers.add(failure.step)
-    if failure.error.kind == "stale":
+    if failure.of_a_look:
         return frozenset(makers)
     reach = makers if depth == 0 else makers | upstream(plan.live(), makers)
     return frozenset(each.id for each in plan.live() if each.id in reach and each.effect is EffectClass.READ_ONLY)
@@ -146,44 +110,3 @@ def _unresolved(failure: Failure) -> tuple[ArtifactName, ...]:
     """The artifact that a reference could not be found in, when that is the error: the others are not in doubt."""
     unresolved = failure.error.type == UnresolvedReference.__name__
     return tuple(sorted(referenced(failure.error.message) & set(failure.reads))) if unresolved else ()
-
-
-def _another_way(step: Step, contracts: Contracts, ledger: Ledger) -> Step:
-    patch = next_patch(step, contracts, ledger) if proven_wrong(step, ledger) else None
-    return patch.step if patch else step
-
-
-def _other_values(step: Step, contracts: Contracts) -> Iterable[Patch]:
-    assert step.call is not None
-    contract = contracts.get(step.call.tool)
-    for parameter, values in contract.alternatives.items() if contract else ():
-        for value in values:
-            call = step.call.model_copy(update={"args": {**step.call.args, parameter: value}})
-            because = f"{parameter} = {value!r} instead of {step.call.args.get(parameter)!r}"
-            yield Patch(step=step.model_copy(update={"call": call}), because=because)
-
-
-def _other_tools(step: Step, contracts: Contracts) -> Iterable[Patch]:
-    """Declared stand-ins that make the same artifacts from what the step already waits for, cheapest first."""
-    assert step.call is not None
-    contract = contracts.get(step.call.tool)
-    original = (contract.stands_in_for if contract else None) or step.call.tool
-    family = (each for each in contracts.values() if original in (each.tool, each.stands_in_for))
-    for other in sorted(family, key=lambda each: each.cost):
-        maker = _as_maker(other, step)
-        if other.tool == step.call.tool or not set(step.produces) <= set(maker.produces):
-            continue
-        needs = needed_names(maker, step.reads())
-        if set(needs) <= step.reads():
-            yield Patch(step=_replaced(step, maker, needs), because=f"{other.tool} stands in for {step.call.tool}")
-
-
-def _as_maker(contract: ToolContract, step: Step) -> Maker:
-    assert step.call is not None
-    return fill(contract, {name: step.call.args[name] for name in contract.each if name in step.call.args})
-
-
-def _replaced(step: Step, maker: Maker, needs: tuple[ArtifactName, ...]) -> Step:
-    new = as_step(maker, needs)
-    kept = {"id": step.id, "intent": step.intent, "serves": step.serves, "after": step.after}
-    return new.model_copy(update={**kept, "produces": step.produces, "status": step.status, "attempts": step.attempts})

@@ -5,8 +5,8 @@ from langchain_core.language_models import BaseChatModel
 from agent.core.chaining import Unreachable
 from agent.core.limits import Ledger
 from agent.core.plan import Step
-from agent.core.repair import next_patch
 from agent.core.thrash import broken_step, repeats, unchanged
+from agent.core.ways import next_patch
 from agent.models.contract_planner import ContractPlanner, wanted
 from agent.ports import NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequest
 from agent.tools.registry import Registry

@@ -157,7 +157,7 @@ class Classifier:
         depth = max(0, ledger.rewrite.get(failure.key, 0) - 1)
         observers = region(classified, plan, depth).observers
         looked_at = {name for each in plan.live() if each.id in observers for name in each.produces}
-        stale = set(failure.reads) if failure.error.kind == "stale" else set()
+        stale = set(failure.reads) if failure.of_a_look else set()
         world, plan, what = invalidate(
             world, plan, (looked_at & set(world.artifacts)) | stale, failure.error.message, failure.step, observers
         )
@@ -168,11 +168,12 @@ class Classifier:
 def _is_looked_at_again(recovery: Recovery) -> bool:
     """Whether what was falsified or doubted will be observed anew; what nobody looks at again keeps its standing.
 
-    Only what a probe has seen to be another is untrue whether or not anybody can do something about it.
+    Only what a probe has seen to be another, or can see no more, counts as untrue whether or not anybody can do
+    something about it.
     """
     classified, rung = recovery.classified, recovery.choice.rung
     if rung is Rung.ESCALATE:
-        return classified.failure.error.kind == "stale"
+        return classified.failure.of_a_look
     return classified.scope is Scope.PRECONDITION or rung is Rung.REWRITE
 
 

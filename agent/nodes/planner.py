@@ -22,9 +22,9 @@ from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus
 from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
 from agent.core.regrading import regraded
-from agent.core.repair import learned
 from agent.core.spending import Prices, charged
 from agent.core.value import ArtifactName, canonical
+from agent.core.ways import learned
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate
@@ -66,7 +66,7 @@ class PlannerNode:
         request = await self._request(state, order)
         try:
             draft = await self._planner.draw(request)
-            steps = learned(draft.steps, self._contracts, state["ledger"])
+            steps = learned(draft.steps, self._contracts, state["ledger"], state["plan"].steps)
             _refuse(draft.model_copy(update={"steps": steps}), request, state)
         except NoProgress as error:
             return self._thrash(state, order, error)

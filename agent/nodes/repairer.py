@@ -16,10 +16,11 @@ from agent.core.merge import PlanDelta, delayed, delta, rewrite
 from agent.core.phase import Phase
 from agent.core.plan import Call, Plan, Step, StepStatus
 from agent.core.record import Repaired, nudged
-from agent.core.repair import Patch, Region, boundary, learned, next_patch, region
+from agent.core.repair import Region, boundary, region
 from agent.core.repeating import as_sent, excused, noted, repeats
 from agent.core.spending import Prices, Usage, charged
 from agent.core.value import JsonValue
+from agent.core.ways import Patch, learned, next_patch
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate
@@ -70,6 +71,7 @@ class Repairer:
                 await self._carry_out(recovery, state, update)
         if update["failures"]:
             update["phase"] = Phase.CLASSIFIER
+        await self._clock.sleep(max(map(_before_a_look, state["recoveries"]), default=0.0))
         return update
 
     async def _carry_out(self, recovery: Recovery, state: RunState, update: RunUpdate) -> None:
@@ -123,7 +125,7 @@ class Repairer:
         update["ledger"] = charged(update["ledger"], "repairer", answer.usage, self._prices)
         if answer.call is None or not self._acceptable(answer.call, step, update["ledger"], view):
             return None
-        return Patch(step=step.model_copy(update={"call": answer.call}), because="proposed by the model")
+        return Patch(step=step.calling(answer.call), because="proposed by the model")
 
     def _acceptable(self, call: Call, step: Step, ledger: Ledger, view: dict[str, JsonValue]) -> bool:
         """A patch expresses the same intent otherwise: the same tool, known arguments, not a failed call."""
@@ -148,7 +150,7 @@ class Repairer:
             return
         update["ledger"] = charged(update["ledger"], "planner", draft.usage, self._prices)
         update["trace"] = [*update["trace"], *nudged(draft.nudges, self._clock.now(), update["ledger"].run)]
-        steps = learned(draft.steps, self._registry.contracts, update["ledger"])
+        steps = learned(draft.steps, self._registry.contracts, update["ledger"], plan.steps)
         update["ledger"] = excused(update["ledger"], plan, part.observers)
         new, change = rewrite(plan, part.steps, steps, state["world"])
         new = delayed(new, change, part.observers, recovery.choice.delay)
@@ -188,3 +190,10 @@ def _replaced(plan: Plan, recovery: Recovery) -> bool:
     """Whether an earlier recovery of this round took the failed step out of the plan."""
     step = recovery.classified.failure.step
     return step is not None and not plan.step(step).live
+
+
+def _before_a_look(recovery: Recovery) -> float:
+    """Seconds before something is looked at again; an attempt of a step waits by itself."""
+    return (
+        recovery.choice.delay if recovery.choice.rung is Rung.RETRY and recovery.classified.failure.of_a_look else 0.0
+    )

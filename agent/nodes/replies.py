@@ -23,9 +23,9 @@ from agent.core.move import Finish
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
 from agent.core.plan import StepId, StepStatus
-from agent.core.repair import remember
 from agent.core.value import JsonValue
 from agent.core.verification import products_of
+from agent.core.ways import remember
 from agent.core.world import Verification, commit
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate, take_goal

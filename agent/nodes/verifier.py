@@ -89,7 +89,7 @@ class Verifier:
         for name, observation in zip(looked, found, strict=True):
             problem = _problem(world.artifacts[name], observation)
             if problem:
-                failures.append(_stale(plan, name, problem))
+                failures.append(_doubted(plan, name, problem))
             else:
                 world = seen(world, name)
         return {
@@ -162,26 +162,28 @@ def _failure(step: Step, attempt: Attempt) -> Failure:
     )
 
 
-def _stale(plan: Plan, name: ArtifactName, problem: str) -> Failure:
+def _doubted(plan: Plan, name: ArtifactName, problem: ErrorFacts) -> Failure:
     maker = plan.producer(name)
     return Failure(
         trigger=Trigger.PRECONDITION_VIOLATION,
         key=maker.key if maker else name,
         tool=maker.call.tool if maker and maker.call else "",
         reads=(name,),
-        error=ErrorFacts(kind="stale", message=f"{name} {problem} since it was verified"),
+        error=problem,
     )
 
 
-def _problem(artifact: Artifact, observation: Observation | None) -> str:
-    """Why an artifact is not to be trusted any more; empty when it is as it was."""
+def _problem(artifact: Artifact, observation: Observation | None) -> ErrorFacts | None:
+    """Why an artifact is not to be relied upon: it is another now, or could not be seen, which is no change."""
     if observation is None:
-        return ""
+        return None
     if observation.error is not None:
-        return f"could not be observed ({observation.error.message})"
-    if observation.value is None:
-        return "is gone"
-    return "" if digest(observation.value) == artifact.seen else "changed"
+        said = f"{artifact.name} could not be looked at again: {observation.error.message}"
+        return observation.error.model_copy(update={"message": said})
+    if observation.value is not None and digest(observation.value) == artifact.seen:
+        return None
+    change = "is gone" if observation.value is None else "changed"
+    return ErrorFacts(kind="stale", message=f"{artifact.name} {change} since it was verified")
 
 
 def _progressed(ledger: Ledger, plan: Plan, step: Step, before: World, after: World) -> Ledger:

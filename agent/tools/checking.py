@@ -4,7 +4,7 @@ from typing import Literal
 
 from agent.core.failure import ErrorFacts
 from agent.core.predicate import Judgement, Verdict, worst
-from agent.core.value import JsonValue, digest
+from agent.core.value import Digest, JsonValue, digest
 from agent.core.verification import judge_effects
 from agent.ports import Observation, Result, Task
 
@@ -15,6 +15,22 @@ def tool_of(task: Task) -> str:
     """The tool of a direct call."""
     assert task.step.call is not None
     return task.step.call.tool
+
+
+def sees_nothing(seen: Observation | None) -> bool:
+    """Whether a probe has looked, and nothing was there."""
+    return seen is not None and seen.error is None and seen.value is None
+
+
+def digest_of(seen: Observation | None) -> Digest | None:
+    """What a probe saw; None when nothing has looked, or it could not."""
+    return digest(seen.value) if seen is not None and seen.error is None else None
+
+
+def agree(before: Observation | None, after: Observation | None, returned: JsonValue) -> bool:
+    """Whether what was read between two looks is what is there; a look that failed contradicts nothing."""
+    seen = (digest_of(before), digest_of(after))
+    return None in seen or seen[1] in (seen[0], digest(returned))
 
 
 def standing(task: Task, seen: Observation | None) -> Result | None:
@@ -28,7 +44,7 @@ def standing(task: Task, seen: Observation | None) -> Result | None:
 def checked(task: Task, returned: JsonValue, seen: Observation | None, how: How) -> Result:
     """Judge a write by what its probe sees, or, without a probe, by what it answered."""
     calls = 1 if how == "called" else 0
-    base = Result(how=how, tool_calls=calls, seen=digest(seen.value) if seen and not seen.error else None)
+    base = Result(how=how, tool_calls=calls, seen=digest_of(seen))
     if seen is None:
         return judged(task, returned, returned, base, ("result",))
     if seen.error is not None:

@@ -2,9 +2,10 @@
 
 from agent.core.classification import classify
 from agent.core.effect import EffectIdentity, Open
-from agent.core.failure import Effect, ErrorFacts, Failure, Trigger
+from agent.core.failure import Classified, Effect, ErrorFacts, Failure, Scope, Trigger
 from agent.core.value import JsonValue, digest
 from agent.ports import Observation, Task
+from agent.tools.checking import sees_nothing
 
 
 def is_harmless_anew(task: Task) -> bool:
@@ -19,9 +20,18 @@ def identity(task: Task, tool: str, args: dict[str, JsonValue]) -> EffectIdentit
 
 def effect_after(error: ErrorFacts, task: Task, tool: str) -> Effect:
     """What an error proves about the effect of the call."""
-    failure = Failure(trigger=Trigger.TASK_FAILURE, tool=tool, error=error, reads=tuple(sorted(task.inputs)))
-    known = classify(failure, mutating=True, view=task.inputs)
+    known = _classified(error, task, tool)
     return known.effect if known else Effect.UNKNOWN
+
+
+def looked_after(error: ErrorFacts, seen: Observation | None, task: Task, tool: str) -> ErrorFacts:
+    """The error with what a look after it has shown: nothing, of a call that is over.
+
+    What timed out or was cut off may still be under way, and act after the look.
+    """
+    known = _classified(error, task, tool)
+    over = known is None or known.scope is not Scope.NOTHING
+    return error.model_copy(update={"nothing_there": over and sees_nothing(seen)})
 
 
 def lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
@@ -30,3 +40,8 @@ def lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
     if seen is not None:
         why = f"its probe failed: {seen.error.message}" if seen.error else "what is there is not what was expected"
     return ErrorFacts(kind="lost", message=f"{tool} was begun in step {begun.step} and its outcome is unknown: {why}")
+
+
+def _classified(error: ErrorFacts, task: Task, tool: str) -> Classified | None:
+    failure = Failure(trigger=Trigger.TASK_FAILURE, tool=tool, error=error, reads=tuple(sorted(task.inputs)))
+    return classify(failure, mutating=True, view=task.inputs)

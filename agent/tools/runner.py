@@ -16,10 +16,13 @@ from agent.core.value import JsonValue, digest
 from agent.plain import noted
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
-from agent.tools.checking import checked, judged, standing, tool_of
+from agent.tools.checking import agree, checked, digest_of, judged, sees_nothing, standing, tool_of
 from agent.tools.inner import ReactLoop
-from agent.tools.outcomes import effect_after, identity, is_harmless_anew, lost
+from agent.tools.outcomes import effect_after, identity, is_harmless_anew, looked_after, lost
 from agent.tools.registry import Registry
+
+READINGS = 3
+"""How often a thing is read that changes while it is read, before that is a failure."""
 
 
 class ToolRunner:
@@ -105,13 +108,21 @@ class ToolRunner:
         return returned
 
     async def _read(self, task: Task) -> Result:
-        # looked at before it is read: a change between the two then shows as stale, never as fresh
+        """Read between two looks that agree: of what changed meanwhile nobody knows how much was read."""
         seen = await self._look(task)
-        returned = await self._caller.call(tool_of(task), task.args)
-        if isinstance(returned, ErrorFacts):
-            return _failed(returned)
-        observed = digest(seen.value) if seen is not None and seen.error is None else None
-        return judged(task, returned, returned, Result(tool_calls=1, seen=observed), ("result",))
+        for calls in range(1, READINGS + 1):
+            returned = await self._caller.call(tool_of(task), task.args)
+            if isinstance(returned, ErrorFacts):
+                return _failed(returned)
+            before, seen = seen, await self._look_after(task, returned, seen)
+            if agree(before, seen, returned):
+                return judged(task, returned, returned, Result(tool_calls=calls, seen=digest_of(seen)), ("result",))
+        moving = ErrorFacts(kind="probe", message=f"what {tool_of(task)} reads changed each time while it was read")
+        return _failed(moving).model_copy(update={"tool_calls": READINGS})
+
+    async def _look_after(self, task: Task, returned: JsonValue, seen: Observation | None) -> Observation | None:
+        """A second look, unless the first has shown the very thing that was read."""
+        return seen if seen is None or digest_of(seen) == digest(returned) else await self._look(task)
 
     def _alone(self, task: Task, tool: str, args: dict[str, JsonValue]) -> asyncio.Lock:
         """Equal calls in flight together go one after the other: the second finds the outcome of the first."""
@@ -149,7 +160,7 @@ class ToolRunner:
     async def _recorded(self, task: Task, begun: Done) -> Result:
         """The journal has the outcome; it counts unless the world is seen to have lost the effect."""
         seen = await self._look(task)
-        if seen is not None and seen.error is None and seen.value is None:
+        if sees_nothing(seen):
             again = task.step.model_copy(update={"repetition": task.step.repetition + 1})
             return await self._bracketed(task.model_copy(update={"step": again}))
         return checked(task, begun.result, seen, "recorded")
@@ -166,7 +177,7 @@ class ToolRunner:
             await self._journal.done(identity(task, tool_of(task), task.args), late)
             return await self._recorded(task, Done(late))
         seen = await self._look(task)
-        if seen is not None and seen.error is None and seen.value is None:
+        if sees_nothing(seen):
             await self._journal.absent(identity(task, tool_of(task), task.args), begun.attempts)
             return await self._bracketed(task)
         if (adopted := standing(task, seen)) is not None:
@@ -200,11 +211,14 @@ class ToolRunner:
     async def _failed_call(self, task: Task, error: ErrorFacts, attempts: int) -> Result:
         if error.kind == "timeout":
             self._slow[task.thread, task.step.key] = (tool_of(task), task.args)
+        if effect_after(error, task, tool_of(task)) is not Effect.ABSENT and not is_harmless_anew(task):
+            # the answer was lost, or said "already done"; the effect may be there for all to see
+            seen = await self._look(task)
+            if (adopted := standing(task, seen)) is not None:
+                return await self._adopt(task, adopted)
+            error = looked_after(error, seen, task, tool_of(task))
         if effect_after(error, task, tool_of(task)) is Effect.ABSENT:
             await self._journal.absent(identity(task, tool_of(task), task.args), attempts)
-        elif not is_harmless_anew(task) and (adopted := await self._standing(task)) is not None:
-            # the answer was lost, or said "already done"; the effect is there for all to see
-            return await self._adopt(task, adopted)
         return _failed(error)
 
     async def _adopt(self, task: Task, adopted: Result) -> Result:

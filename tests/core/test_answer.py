@@ -25,7 +25,7 @@ from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
 from agent.core.plan import Call, StepId
 from agent.core.question import Asking, question_about, question_id, still_open
-from agent.core.repair import remember
+from agent.core.ways import remember
 from tests.builders import WRITE, classified, contracts, plan, promise, statuses, step
 
 

@@ -11,8 +11,8 @@ from agent.core.goal import Criterion, completed
 from agent.core.limits import Ledger
 from agent.core.outcome import OutcomeStatus, completion, conclude, lacking, untold
 from agent.core.plan import Call, Step, StepId
-from agent.core.repair import remember
 from agent.core.thrash import SHAPE, broken_step, equivalent, repeats, unchanged
+from agent.core.ways import remember
 from tests.builders import artifact, failure, goal, plan, step, view, world
 
 

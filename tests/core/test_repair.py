@@ -8,17 +8,8 @@ from agent.core.aftermath import teaches
 from agent.core.failure import Trigger
 from agent.core.limits import Ledger
 from agent.core.plan import Call, Plan, Step, StepId
-from agent.core.repair import (
-    boundary,
-    call_digest,
-    forget,
-    learned,
-    next_patch,
-    options,
-    proven_wrong,
-    region,
-    remember,
-)
+from agent.core.repair import boundary, call_digest, forget, options, region
+from agent.core.ways import learned, next_patch, proven_wrong, remember
 from tests.builders import WRITE, classified, contracts, plan, promise, step
 
 

@@ -150,7 +150,7 @@ async def test_what_is_as_it_was_is_seen_at_this_tick() -> None:
     [
         (Observation(value=9), "a changed since it was verified"),
         (Observation(value=None), "a is gone since it was verified"),
-        (Observation(error=ErrorFacts(kind="probe", message="no sight")), "a could not be observed (no sight)"),
+        (Observation(error=ErrorFacts(kind="probe", message="no sight")), "a could not be looked at again: no sight"),
     ],
 )
 async def test_what_is_not_as_it_was_is_a_failure_of_nobodys_step(seen: Observation, says: str) -> None:

@@ -32,8 +32,6 @@ class Tally:
     effects: int = 0
     repeats: int = 0
     """Work that was done again: harmless, or seen to be absent, or by a person's word."""
-    disguised: int = 0
-    """Work done again under another identity: by a stand-in, or with another value for the same."""
     fullest: float = 0.0
     """The largest share of the moves that the limits allow."""
     statuses: Counter[str] = field(default_factory=Counter)
@@ -59,7 +57,6 @@ class Tally:
             ("tool calls", self.calls),
             ("effects", self.effects),
             ("  done again, harmless or allowed", self.repeats),
-            ("  done again in another way", self.disguised),
             *((f"ended {each}", number) for each, number in sorted(self.statuses.items())),
             *((f"rung {each}", number) for each, number in sorted(self.rungs.items())),
             *((f"event {each}", number) for each, number in sorted(self.events.items())),
@@ -178,7 +175,6 @@ def _counted(tally: Tally, sim: Simulation) -> None:
     tally.calls += outside.calls
     tally.effects += outside.effects
     tally.repeats += outside.repeats
-    tally.disguised += outside.disguised
     tally.fullest = max(tally.fullest, watch.fullest)
     tally.statuses.update(watch.statuses)
     tally.rungs.update(watch.rungs)

@@ -193,9 +193,6 @@ class Outside(Caller):
         self.calls = 0
         self.effects = 0
         self.repeats = 0
-        self.unseen: set[str] = set()
-        """Changed between the look and the read of one attempt: seen as it was before, until somebody looks again."""
-        self.disguised = 0
         self.works: dict[tuple[str, Digest], dict[tuple[str, Digest], Work]] = {}
         """Product and inputs -> every way in which it was made: tool and arguments."""
         self.death = asyncio.get_running_loop().create_future()
@@ -219,7 +216,7 @@ class Outside(Caller):
     # --- what happens ------------------------------------------------------------------------------------------
 
     async def _call(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
-        self._moves_on(tool)
+        self._moves_on()
         fault = self._fault(tool, probe=False)
         self.happened.append(f"{tool.name} is called" + (f": {fault}" if fault else ""))
         await self._passes()
@@ -242,13 +239,11 @@ class Outside(Caller):
         if fault in RAISES and not fault.startswith("lost"):
             raise RAISES[fault]()
 
-    def _moves_on(self, tool: ToolScript) -> None:
+    def _moves_on(self) -> None:
         self.calls += 1
         for drift in self._script.drifts:
             if drift.call == self.calls:
                 self.drift(drift)
-                if drift.name in tool.makes:
-                    self.unseen.add(tool.key)
 
     async def _look(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
         fault = self._fault(tool, probe=True)
@@ -301,7 +296,7 @@ class Outside(Caller):
         if work.effects and not tool.idempotent and not work.excused:
             self.broken = f"I2: {tool.name} made {tool.key} from the same inputs twice"
         if others and not tool.idempotent and not work.effects:
-            self.disguised += 1
+            self.broken = f"I2: {tool.name} made {tool.key}, which another way had made from the same inputs"
         if work.allowed and not work.absent:
             work.allowed -= 1
         work.effects, work.absent = work.effects + 1, False
