@@ -140,6 +140,8 @@ class Result(Value):
     """The effect that was not verified, if that is the error."""
     seen: Digest | None = None
     """Digest of what the probe saw, when one looked."""
+    moved: bool = False
+    """What it read was another before and after: it has to be looked at again before anything relies on it."""
     asks: tuple[Call, ...] = ()
     """Calls that need a person's word first; the attempt has ended before them, and is no failure."""
     tool_calls: int = 0

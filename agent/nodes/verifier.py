@@ -55,8 +55,9 @@ class Verifier:
                 failures.append(_failure(step, attempt))
                 plan = _not_running(plan, step, failures[-1])
                 ledger = ledger.add(barren=1)
+        moved = any(each.result.moved for each in state["attempts"])
         return {
-            "world": world,
+            "world": world.ticked() if moved else world,
             "plan": plan,
             "ledger": ledger,
             "attempts": (),

@@ -27,10 +27,14 @@ def digest_of(seen: Observation | None) -> Digest | None:
     return digest(seen.value) if seen is not None and seen.error is None else None
 
 
-def agree(before: Observation | None, after: Observation | None, returned: JsonValue) -> bool:
-    """Whether what was read between two looks is what is there; a look that failed contradicts nothing."""
-    seen = (digest_of(before), digest_of(after))
-    return None in seen or seen[1] in (seen[0], digest(returned))
+def shows(seen: Observation | None, returned: JsonValue) -> bool:
+    """Whether a look leaves nothing open about what was read: it saw the same, or there is none."""
+    return seen is None or digest_of(seen) == digest(returned)
+
+
+def agree(one: Observation | None, other: Observation | None) -> bool:
+    """Whether two looks saw the same; one that failed contradicts nothing."""
+    return None in (digest_of(one), digest_of(other)) or digest_of(one) == digest_of(other)
 
 
 def standing(task: Task, seen: Observation | None) -> Result | None:

@@ -12,17 +12,14 @@ from agent.core.contract import EffectClass
 from agent.core.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
 from agent.core.failure import Effect, ErrorFacts
 from agent.core.repair import call_digest
-from agent.core.value import JsonValue, digest
+from agent.core.value import JsonValue
 from agent.plain import noted
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
-from agent.tools.checking import agree, checked, digest_of, judged, sees_nothing, standing, tool_of
+from agent.tools.checking import agree, checked, digest_of, judged, sees_nothing, shows, standing, tool_of
 from agent.tools.inner import ReactLoop
 from agent.tools.outcomes import effect_after, identity, is_harmless_anew, looked_after, lost
 from agent.tools.registry import Registry
-
-READINGS = 3
-"""How often a thing is read that changes while it is read, before that is a failure."""
 
 
 class ToolRunner:
@@ -108,21 +105,14 @@ class ToolRunner:
         return returned
 
     async def _read(self, task: Task) -> Result:
-        """Read between two looks that agree: of what changed meanwhile nobody knows how much was read."""
+        # looked at before it is read: a change between the two then shows as stale, never as fresh
         seen = await self._look(task)
-        for calls in range(1, READINGS + 1):
-            returned = await self._caller.call(tool_of(task), task.args)
-            if isinstance(returned, ErrorFacts):
-                return _failed(returned)
-            before, seen = seen, await self._look_after(task, returned, seen)
-            if agree(before, seen, returned):
-                return judged(task, returned, returned, Result(tool_calls=calls, seen=digest_of(seen)), ("result",))
-        moving = ErrorFacts(kind="probe", message=f"what {tool_of(task)} reads changed each time while it was read")
-        return _failed(moving).model_copy(update={"tool_calls": READINGS})
-
-    async def _look_after(self, task: Task, returned: JsonValue, seen: Observation | None) -> Observation | None:
-        """A second look, unless the first has shown the very thing that was read."""
-        return seen if seen is None or digest_of(seen) == digest(returned) else await self._look(task)
+        returned = await self._caller.call(tool_of(task), task.args)
+        if isinstance(returned, ErrorFacts):
+            return _failed(returned)
+        after = seen if shows(seen, returned) else await self._look(task)
+        base = Result(tool_calls=1, seen=digest_of(seen), moved=not agree(seen, after))
+        return judged(task, returned, returned, base, ("result",))
 
     def _alone(self, task: Task, tool: str, args: dict[str, JsonValue]) -> asyncio.Lock:
         """Equal calls in flight together go one after the other: the second finds the outcome of the first."""

@@ -167,7 +167,7 @@ def test_what_changed_while_it_was_read_is_read_again() -> None:
 
     tools = [counted.tool("page", "", reads, observe=lambda: {"etag": page["text"]})]
     end = run(build_graph(tools, settings=calm()), goal("page"))
-    assert (values(end), counted) == ({"page": "new"}, {"make_page": 2})
+    assert (values(end), counted, rungs(end)) == ({"page": "new"}, {"make_page": 2}, ["rewrite"])
 
 
 def test_what_never_stands_still_is_no_result() -> None:
@@ -175,7 +175,7 @@ def test_what_never_stands_still_is_no_result() -> None:
     tools = [counted.tool("page", "", observe=lambda: {"etag": next(moving)})]
     end = run(build_graph(tools, settings=calm(escalation="finish")), goal("page"))
     assert (values(end), end["outcome"].status) == ({}, "handed_over")
-    assert "changed each time while it was read" in end["outcome"].reason
+    assert "page changed since it was verified" in end["outcome"].reason
 
 
 def test_a_first_failure_of_a_read_that_has_a_probe_is_retried() -> None:

@@ -145,19 +145,22 @@ async def test_what_is_as_it_was_is_seen_at_this_tick() -> None:
     assert asked == [("make_a", {}), ("make_b", {"a": 1})]
 
 
+BLIND = ErrorFacts(kind="probe", message="no sight")
+
+
 @pytest.mark.parametrize(
-    ("seen", "says"),
+    ("seen", "kind", "says"),
     [
-        (Observation(value=9), "a changed since it was verified"),
-        (Observation(value=None), "a is gone since it was verified"),
-        (Observation(error=ErrorFacts(kind="probe", message="no sight")), "a could not be looked at again: no sight"),
+        (Observation(value=9), "stale", "a changed since it was verified"),
+        (Observation(value=None), "stale", "a is gone since it was verified"),
+        (Observation(error=BLIND), "probe", "a could not be looked at again: no sight"),
     ],
 )
-async def test_what_is_not_as_it_was_is_a_failure_of_nobodys_step(seen: Observation, says: str) -> None:
+async def test_what_is_not_as_it_was_is_a_failure_of_nobodys_step(seen: Observation, kind: str, says: str) -> None:
     update, _ = await look(seen, Observation(value=2))
     (only,) = update["failures"]
     assert only.error.message.startswith(says)
-    assert (only.error.kind, only.step, only.reads, only.key) == ("stale", None, ("a",), "a")
+    assert (only.error.kind, only.step, only.reads, only.key) == (kind, None, ("a",), "a")
     assert update["phase"] is Phase.CLASSIFIER
     assert update["world"].artifacts["b"].seen_at == 1
 
