@@ -3,13 +3,17 @@
 Without it a run of n steps would write n worlds of up to n artifacts, and every round would cost more than the last.
 """
 
-from typing import Literal
+from itertools import compress
+from operator import is_not
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
 from agent.core.plan import Plan, Step
 from agent.core.value import ArtifactName, Value
 from agent.core.world import Artifact, Fact, World
+
+T = TypeVar("T")
 
 
 class WorldChange(Value):
@@ -36,22 +40,24 @@ class PlanChange(Value):
     """Changed ones, and new ones for the end."""
 
 
-def world_change(old: World, new: World) -> WorldChange | World:
-    """What is new; the whole world when something was taken out of it."""
+def world_change(old: World, new: World) -> WorldChange | World | None:
+    """What is new, None when nothing is; the whole world when something was taken out of it."""
     if not (old.artifacts.keys() <= new.artifacts.keys() and old.facts.keys() <= new.facts.keys()):
         return new
-    return WorldChange(
+    change = WorldChange(
         change="world",
         version=new.version,
         tick=new.tick,
-        artifacts={name: each for name, each in new.artifacts.items() if each is not old.artifacts.get(name)},
-        facts={name: each for name, each in new.facts.items() if each is not old.facts.get(name)},
+        artifacts=_fresh(old.artifacts, new.artifacts),
+        facts=_fresh(old.facts, new.facts),
     )
+    same = not (change.artifacts or change.facts) and (old.version, old.tick) == (new.version, new.tick)
+    return None if same else change.knowing(led=(old, new))
 
 
 def changed_world(old: World, change: WorldChange) -> World:
     """Undo `world_change`."""
-    return World(
+    return _led(old, change) or World(
         version=change.version,
         tick=change.tick,
         artifacts={**old.artifacts, **change.artifacts},
@@ -59,22 +65,27 @@ def changed_world(old: World, change: WorldChange) -> World:
     )
 
 
-def plan_change(old: Plan, new: Plan) -> PlanChange | Plan:
-    """What is new; the whole plan when a step went or changed its place."""
-    before = {each.id: each for each in old.steps}
-    if [each.id for each in new.steps[: len(before)]] != list(before):
+def plan_change(old: Plan, new: Plan) -> PlanChange | Plan | None:
+    """What is new, None when nothing is; the whole plan when a step went or changed its place."""
+    changed = [(was, now) for was, now in zip(old.steps, new.steps, strict=False) if was is not now]
+    if len(new.steps) < len(old.steps) or any(was.id != now.id for was, now in changed):
         return new
-    return PlanChange(
+    change = PlanChange(
         change="plan",
         revision=new.revision,
         goal_revision=new.goal_revision,
         planner=new.planner,
-        steps=tuple(each for each in new.steps if each is not before.get(each.id)),
+        steps=(*(now for _, now in changed), *new.steps[len(old.steps) :]),
     )
+    titles = [(each.revision, each.goal_revision, each.planner) for each in (old, new)]
+    same = not change.steps and titles[0] == titles[1]
+    return None if same else change.knowing(led=(old, new))
 
 
 def changed_plan(old: Plan, change: PlanChange) -> Plan:
     """Undo `plan_change`."""
+    if (led := _led(old, change)) is not None:
+        return led
     steps = {**{each.id: each for each in old.steps}, **{each.id: each for each in change.steps}}
     return Plan(
         revision=change.revision,
@@ -82,3 +93,13 @@ def changed_plan(old: Plan, change: PlanChange) -> Plan:
         planner=change.planner,
         steps=tuple(steps.values()),
     )
+
+
+def _fresh(old: dict[str, T], new: dict[str, T]) -> dict[str, T]:
+    return dict(compress(new.items(), map(is_not, new.values(), map(old.get, new))))
+
+
+def _led(old: T, change: Value) -> T | None:
+    """Where the change led whoever made it, with all that is computed already; a stored one has forgotten it."""
+    start, end = change.__dict__.get("led", (None, None))
+    return end if start is old else None

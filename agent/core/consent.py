@@ -38,6 +38,11 @@ class Consent(Value):
     """Tools that need it whatever the policy says."""
     contracts: dict[str, ToolContract] = Field(default_factory=dict)
 
+    @property
+    def active(self) -> bool:
+        """Whether any call may wait at all."""
+        return self.approve is not Approve.NEVER or bool(self.tools)
+
     def needed(self, tool: str) -> bool:
         """Whether calls of the tool wait for a person."""
         return tool in self.tools or _covered(self.approve, self.contracts, tool)
@@ -60,7 +65,7 @@ def held_calls(plan: Plan, world: World, view: View, consent: Consent, words: Wo
     """Calls of ready steps that wait for a person; of an inner loop those it wanted to make."""
     found = (
         Held(step=step.id, call=call)
-        for step in ready(plan, world)
+        for step in (ready(plan, world) if consent.active else ())
         for call in (_direct(step, view) if step.call else step.asks)
         if consent.needed(call.tool)
     )
@@ -69,7 +74,8 @@ def held_calls(plan: Plan, world: World, view: View, consent: Consent, words: Wo
 
 def shown(plan: Plan, world: World, consent: Consent) -> frozenset[ArtifactName]:
     """Artifacts whose bodies `held_calls` has to see."""
-    calling = (each for each in ready(plan, world) if each.call and consent.needed(each.call.tool))
+    steps = ready(plan, world) if consent.active else ()
+    calling = (each for each in steps if each.call and consent.needed(each.call.tool))
     return frozenset(name for each in calling for name in each.reads())
 
 

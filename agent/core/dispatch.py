@@ -3,7 +3,7 @@
 Satisfied? Stopped? Stale observation? Broken precondition? Ready steps? Blocked? (seed 2). The shell obeys.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from agent.core.blockage import blockage
 from agent.core.contract import EffectClass
@@ -17,7 +17,7 @@ from agent.core.plan import Plan, Step, StepId, StepStatus, ready
 from agent.core.predicate import Verdict, judge, reads
 from agent.core.repeating import reproduced
 from agent.core.value import ArtifactName, JsonValue
-from agent.core.world import GIVEN, World
+from agent.core.world import World
 
 View = Mapping[ArtifactName, JsonValue]
 
@@ -62,11 +62,11 @@ def next_move(
 def readers(plan: Plan, goal: Goal, world: World) -> frozenset[ArtifactName]:
     """Artifacts whose bodies `next_move` has to see."""
     names: set[ArtifactName] = set()
-    for artifact in world.artifacts.values():
-        for assumption in artifact.assumptions:
+    for name in world.leaning:
+        for assumption in world.artifacts[name].assumptions:
             names |= reads(assumption.predicate) if reads(assumption.predicate, "facts") else frozenset()
-    for step in plan.live():
-        for predicate in step.preconditions if step.status is StepStatus.PENDING else ():
+    for step in ready(plan, world):
+        for predicate in step.preconditions:
             names |= reads(predicate)
     for criterion in goal.criteria:
         names |= reads(criterion.predicate) if criterion.predicate else frozenset()
@@ -117,10 +117,9 @@ def _fallen_assumptions(world: World, view: View) -> Move | None:
 
 
 def _finish_or_look(goal: Goal, world: World, plan: Plan, view: View) -> Move | None:
-    if not completion(goal, plan, world, view).complete:
+    if not plan.settled or not completion(goal, plan, world, view).complete:
         return None
-    serving = frozenset(name for each in plan.live() for name in each.produces)
-    stale = _stale(world, serving)
+    stale = _stale(world, lambda: frozenset(name for each in plan.live() for name in each.produces))
     return (
         Look(names=stale)
         if stale
@@ -136,7 +135,7 @@ def _advance(
     candidates = ready(plan, world)
     if not candidates or room <= 0:
         return None
-    stale = _stale(world, _ancestry(world, candidates))
+    stale = _stale(world, lambda: _ancestry(world, candidates))
     if stale:
         return Look(names=stale)
     broken = {
@@ -180,12 +179,10 @@ def _violation(step: Step, world: World, view: View) -> Failure | None:
     return None
 
 
-def _stale(world: World, names: frozenset[ArtifactName]) -> tuple[ArtifactName, ...]:
-    """Mirrored artifacts among the names that were not looked at since the last harvest."""
-    held = (world.artifacts[name] for name in sorted(names) if world.holds(name))
-    return tuple(
-        each.name for each in held if each.seen is not None and each.producer != GIVEN and each.seen_at < world.tick
-    )
+def _stale(world: World, among: Callable[[], frozenset[ArtifactName]]) -> tuple[ArtifactName, ...]:
+    """Mirrored artifacts that were not looked at since the last harvest, among names found only if there are any."""
+    old = [name for name in world.mirrored - world.marked if world.artifacts[name].seen_at < world.tick]
+    return tuple(sorted(among().intersection(old))) if old else ()
 
 
 def _ancestry(world: World, steps: tuple[Step, ...]) -> frozenset[ArtifactName]:

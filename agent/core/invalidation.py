@@ -5,7 +5,7 @@ its inputs is not. When an input comes back with the same digest the derived mar
 nothing downstream is made again. Execution order plays no part.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agent.core.plan import Plan, Step, StepId, StepStatus
 from agent.core.predicate import Verdict, judge, reads
@@ -67,10 +67,18 @@ def invalidate(
 
 def settle(world: World) -> World:
     """Bring all derived marks up to date with the inputs: set where one changed, lifted where it came back."""
-    current = world
-    while changed := _unsettled(current):
+    current, names = world, world.news
+    while changed := _unsettled(current, names):
         current = current.with_artifacts(*changed)
+        names = frozenset(each.name for each in changed)
     return current
+
+
+def up_to_date(world: World, plan: Plan, cause: str = "") -> tuple[World, Plan]:
+    """Settle the world and let the plan follow; what changed until now is no news any more."""
+    settled = settle(world)
+    followed = follow(settled, plan, cause, back=lifted(world, settled))
+    return settled.model_copy().knowing(news=frozenset()), followed
 
 
 def unmet_assumptions(world: World, view: View) -> dict[ArtifactName, str]:
@@ -79,8 +87,8 @@ def unmet_assumptions(world: World, view: View) -> dict[ArtifactName, str]:
     Only predicates over facts are judged: what an assumption reads of artifacts is among the inputs already.
     """
     broken = {}
-    for artifact in world.artifacts.values():
-        for assumption in artifact.assumptions if artifact.mark is None else ():
+    for artifact in (world.artifacts[name] for name in sorted(world.leaning - world.marked)):
+        for assumption in artifact.assumptions:
             about_facts = reads(assumption.predicate, "facts")
             if about_facts and judge(assumption.predicate, view, world.fact_values()).verdict is Verdict.REFUTED:
                 broken[artifact.name] = assumption.predicate
@@ -96,13 +104,19 @@ def follow(world: World, plan: Plan, cause: str = "", back: frozenset[ArtifactNa
         cause: sentence for people.
         back: artifacts that hold again; whoever was planned to make them anew has nothing left to do.
     """
-    changed = [now for was in plan.steps if (now := _followed(world, was, cause, back)) is not was]
-    return plan.with_steps(*changed) if changed else plan
+    steps = plan.steps if world.news is None or plan.news is None else _concerned(plan, world.news | back, plan.news)
+    changed = [now for was in steps if (now := _followed(world, was, cause, back)) is not was]
+    return plan.with_steps(*changed).model_copy().knowing(news=frozenset())
 
 
 def lifted(before: World, after: World) -> frozenset[ArtifactName]:
     """Artifacts whose derived marks went with a `settle`."""
-    return frozenset(n for n, each in before.artifacts.items() if each.mark and not each.mark.root and after.holds(n))
+    marks = ((name, before.artifacts[name].mark) for name in before.marked)
+    return frozenset(name for name, mark in marks if mark and not mark.root and after.holds(name))
+
+
+def _concerned(plan: Plan, names: frozenset[ArtifactName], places: frozenset[int]) -> Iterator[Step]:
+    return (plan.steps[place] for place in sorted(plan.touching(names) | places))
 
 
 def _followed(world: World, step: Step, cause: str, back: frozenset[ArtifactName]) -> Step:
@@ -127,10 +141,10 @@ def _outdated(world: World, step: Step, made: list[Artifact]) -> bool:
     return bool(marks) and not any(each.root for each in marks) and all(world.holds(name) for name in step.reads())
 
 
-def _unsettled(world: World) -> tuple[Artifact, ...]:
-    """Artifacts whose derived mark disagrees with their inputs."""
+def _unsettled(world: World, names: frozenset[ArtifactName] | None) -> tuple[Artifact, ...]:
+    """Artifacts whose derived mark disagrees with their inputs; only these names, and what was made from them."""
     changed = []
-    for artifact in world.artifacts.values():
+    for artifact in world.artifacts.values() if names is None else _made_from(names, world):
         if artifact.mark is not None and artifact.mark.root:
             continue
         cause = _broken_input(world, artifact)
@@ -138,6 +152,11 @@ def _unsettled(world: World) -> tuple[Artifact, ...]:
             mark = Mark(cause=cause, root=False) if cause else None
             changed.append(artifact.model_copy(update={"mark": mark}))
     return tuple(changed)
+
+
+def _made_from(names: frozenset[ArtifactName], world: World) -> Iterator[Artifact]:
+    users = (world.users.get(each, frozenset()) for each in names)
+    return (world.artifacts[each] for each in sorted(names.union(*users)) if each in world.artifacts)
 
 
 def _broken_input(world: World, artifact: Artifact) -> str:

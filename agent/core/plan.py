@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
-from typing import NewType
+from typing import ClassVar, NamedTuple, NewType
 
 from pydantic import Field
 
@@ -42,6 +42,8 @@ class Call(Value):
 
 class Step(Value):
     """One node of the plan: a direct call, or an instruction for the inner ReAct loop."""
+
+    kept_with: ClassVar[frozenset[str]] = frozenset({"call", "needs", "produces", "preconditions", "effects"})
 
     id: StepId
     intent: str
@@ -109,8 +111,49 @@ class Step(Value):
         return self.model_copy(update={"status": status, "reason": reason})
 
 
+class Index(NamedTuple):
+    """Where things are in a plan, by position. Moved along with it, so that no decision has to read every step."""
+
+    places: dict[StepId, int]
+    standing: dict[StepStatus, frozenset[int]]
+    makers: dict[ArtifactName, tuple[int, ...]]
+    readers: dict[ArtifactName, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, steps: Iterable[Step]) -> "Index":
+        """Read every step once."""
+        places: dict[StepId, int] = {}
+        standing: dict[StepStatus, set[int]] = {each: set() for each in StepStatus}
+        makers: dict[ArtifactName, list[int]] = {}
+        readers: dict[ArtifactName, list[int]] = {}
+        for place, step in enumerate(steps):
+            places.setdefault(step.id, place)
+            standing[step.status].add(place)
+            for name in step.produces:
+                makers.setdefault(name, []).append(place)
+            for name in step.reads():
+                readers.setdefault(name, []).append(place)
+        return cls(
+            places,
+            {status: frozenset(each) for status, each in standing.items()},
+            {name: tuple(each) for name, each in makers.items()},
+            {name: tuple(each) for name, each in readers.items()},
+        )
+
+    def moved(self, place: int, was: Step, now: Step) -> "Index | None":
+        """The index when one step changed; None when it makes or reads something else now."""
+        if now.produces != was.produces or now.reads() != was.reads():
+            return None
+        if now.status is was.status:
+            return self
+        left, entered = self.standing[was.status] - {place}, self.standing[now.status] | {place}
+        return self._replace(standing={**self.standing, was.status: left, now.status: entered})
+
+
 class Plan(Value):
     """Steps under a revision, made for one revision of the goal."""
+
+    kept_with: ClassVar[frozenset[str]] = frozenset({"steps"})
 
     revision: int = 0
     """0 is no plan yet."""
@@ -125,10 +168,26 @@ class Plan(Value):
         Raises:
             KeyError: when the plan has no such step.
         """
-        found = next((each for each in self.steps if each.id == step_id), None)
-        if found is None:
+        place = self.index.places.get(step_id)
+        if place is None:
             raise KeyError(f"no step {step_id!r} in plan revision {self.revision}")
-        return found
+        return self.steps[place]
+
+    @cached_property
+    def index(self) -> Index:
+        """Where things are in it."""
+        return Index.of(self.steps)
+
+    @cached_property
+    def news(self) -> frozenset[int] | None:
+        """Places of steps that changed since they were last made to follow the world; None: any of them may have."""
+        return None
+
+    @property
+    def settled(self) -> bool:
+        """Whether every live step is done or skipped."""
+        over = (*SETTLED, StepStatus.SUPERSEDED)
+        return not any(places for status, places in self.index.standing.items() if status not in over)
 
     def live(self) -> tuple[Step, ...]:
         """Steps of the intended path, without the superseded ones."""
@@ -136,16 +195,39 @@ class Plan(Value):
 
     def with_status(self, *statuses: StepStatus) -> tuple[Step, ...]:
         """Steps in one of the given states, in plan order."""
-        return tuple(each for each in self.steps if each.status in statuses)
+        places = (place for each in statuses for place in self.index.standing[each])
+        return tuple(self.steps[place] for place in sorted(places))
 
     def with_steps(self, *changed: Step) -> "Plan":
         """The plan with these steps in place of their namesakes."""
-        by_id = {each.id: each for each in changed}
-        return self.model_copy(update={"steps": tuple(by_id.get(each.id, each) for each in self.steps)})
+        index: Index | None = self.index
+        steps, touched = list(self.steps), set()
+        for step in changed:
+            place = self.index.places.get(step.id)
+            if place is not None and steps[place] is not step:
+                index = index and index.moved(place, steps[place], step)
+                steps[place] = step
+                touched.add(place)
+        if not touched:
+            return self
+        known = {"index": index} if index else {}
+        news = None if self.news is None else self.news | touched
+        return self.model_copy(update={"steps": tuple(steps)}).knowing(**known, news=news)
+
+    def makers(self, name: ArtifactName) -> tuple[Step, ...]:
+        """All steps that make the artifact, superseded ones among them."""
+        return tuple(self.steps[place] for place in self.index.makers.get(name, ()))
 
     def producer(self, name: ArtifactName) -> Step | None:
         """The live step that makes the artifact."""
-        return next((each for each in self.live() if name in each.produces), None)
+        return next((each for each in self.makers(name) if each.live), None)
+
+    def touching(self, names: Iterable[ArtifactName]) -> frozenset[int]:
+        """Places of the steps that make or read one of the artifacts."""
+        index = self.index
+        return frozenset(
+            place for each in names for ways in (index.makers, index.readers) for place in ways.get(each, ())
+        )
 
 
 def edges(steps: Iterable[Step]) -> dict[StepId, frozenset[StepId]]:
@@ -188,13 +270,17 @@ def cycle(steps: Iterable[Step]) -> tuple[StepId, ...]:
 
 def ready(plan: Plan, world: World) -> tuple[Step, ...]:
     """Pending steps whose inputs hold and whose predecessors are done; a failed one satisfies nothing."""
-    settled = {each.id for each in plan.with_status(*SETTLED)}
-    gone = {each.id for each in plan.with_status(StepStatus.SUPERSEDED)}
     return tuple(
         each
         for each in plan.with_status(StepStatus.PENDING)
-        if all(world.holds(name) for name in each.reads()) and set(each.after) - gone <= settled
+        if world.holds_all(each.reads()) and not (each.after and _waits(each, plan))
     )
+
+
+def _waits(step: Step, plan: Plan) -> bool:
+    """Whether a step that has to come before is neither settled nor gone; one that is not there never comes."""
+    over = (*SETTLED, StepStatus.SUPERSEDED)
+    return any(each not in plan.index.places or plan.step(each).status not in over for each in step.after)
 
 
 def _reversed(graph: dict[StepId, frozenset[StepId]]) -> dict[StepId, frozenset[StepId]]:

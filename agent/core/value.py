@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, NewType, Self
+from typing import Any, ClassVar, NewType, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -21,6 +21,9 @@ class Value(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    kept_with: ClassVar[frozenset[str]] = frozenset()
+    """Fields from which everything is computed that is computed once (`cached_property`); none: from all of them."""
+
     def model_dump(self, **options: Any) -> dict[str, Any]:
         """The value as plain JSON. Checkpoints are made of this, and packing a closed set by its class is slow."""
         return super().model_dump(**{"mode": "json", **options})
@@ -28,9 +31,18 @@ class Value(BaseModel):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with other fields. What was computed from the old ones and kept (`cached_property`) is forgotten."""
         copied = super().model_copy(update=update, deep=deep)
-        for name in copied.__dict__.keys() - type(self).model_fields.keys():
-            del copied.__dict__[name]
+        if not self.kept_with or not self.kept_with.isdisjoint(update or ()):
+            for name in copied.__dict__.keys() - type(self).model_fields.keys():
+                del copied.__dict__[name]
         return copied
+
+    def knowing(self, **computed: object) -> Self:
+        """The same value, told what it would have to compute: whoever changed one part of it knows the rest.
+
+        It is no part of the value: not compared, not stored.
+        """
+        self.__dict__.update(computed)
+        return self
 
 
 def canonical(value: JsonValue) -> str:

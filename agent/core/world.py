@@ -1,9 +1,12 @@
 """Ground truth: facts and artifacts, with versions and digests. Nothing here knows the plan."""
 
 from collections.abc import Iterable
+from functools import cached_property
+from typing import ClassVar
 
 from pydantic import Field
 
+from agent.core.predicate import reads
 from agent.core.value import ArtifactName, Digest, JsonValue, Value
 
 GIVEN = "goal"
@@ -66,9 +69,25 @@ class Artifact(Value):
     """Tick of the last look; see `World.tick`."""
     mark: Mark | None = None
 
+    @property
+    def mirrors(self) -> bool:
+        """Whether it stands for something outside that can be looked at again."""
+        return self.seen is not None and self.producer != GIVEN
+
+    @property
+    def leans(self) -> bool:
+        """Whether it was made under an assumption about facts."""
+        return any(reads(each.predicate, "facts") for each in self.assumptions)
+
 
 class World(Value):
-    """All that is known to be true, and since when."""
+    """All that is known to be true, and since when.
+
+    A world may have thousands of artifacts, and every round of the loop changes one or two. So what decisions
+    ask of all of them is computed once, and carried along from one world to the next.
+    """
+
+    kept_with: ClassVar[frozenset[str]] = frozenset({"artifacts"})
 
     version: int = 0
     """Grows with every commit and every mark."""
@@ -77,10 +96,39 @@ class World(Value):
     artifacts: dict[ArtifactName, Artifact] = Field(default_factory=dict)
     facts: dict[str, Fact] = Field(default_factory=dict)
 
+    @cached_property
+    def marked(self) -> frozenset[ArtifactName]:
+        """Artifacts that are not trusted now."""
+        return frozenset(name for name, each in self.artifacts.items() if each.mark is not None)
+
+    @cached_property
+    def mirrored(self) -> frozenset[ArtifactName]:
+        """Artifacts that stand for something outside."""
+        return frozenset(name for name, each in self.artifacts.items() if each.mirrors)
+
+    @cached_property
+    def users(self) -> dict[ArtifactName, frozenset[ArtifactName]]:
+        """For each artifact those that were made from it."""
+        return _users({}, {}, self.artifacts)
+
+    @cached_property
+    def leaning(self) -> frozenset[ArtifactName]:
+        """Artifacts made under assumptions about facts."""
+        return frozenset(name for name, each in self.artifacts.items() if each.leans)
+
+    @cached_property
+    def news(self) -> frozenset[ArtifactName] | None:
+        """Artifacts that came or changed since marks and plan were brought up to date; None: any of them may have."""
+        return None
+
     def holds(self, name: ArtifactName) -> bool:
         """Whether a verified artifact of that name exists and is not marked."""
         artifact = self.artifacts.get(name)
         return artifact is not None and artifact.mark is None
+
+    def holds_all(self, names: frozenset[ArtifactName]) -> bool:
+        """Whether all of them hold."""
+        return names <= self.artifacts.keys() and names.isdisjoint(self.marked)
 
     def digests(self, names: Iterable[ArtifactName]) -> dict[ArtifactName, Digest]:
         """Digests of those of the names that hold now."""
@@ -96,8 +144,30 @@ class World(Value):
 
     def with_artifacts(self, *changed: Artifact) -> "World":
         """The world with these artifacts in place of their namesakes."""
-        merged = {**self.artifacts, **{each.name: each for each in changed}}
-        return self.model_copy(update={"artifacts": merged, "version": self.version + 1})
+        fresh = {each.name: each for each in changed}
+        new = self.model_copy(update={"artifacts": {**self.artifacts, **fresh}, "version": self.version + 1})
+        return new.knowing(
+            marked=self.marked.difference(fresh).union(name for name, each in fresh.items() if each.mark is not None),
+            mirrored=self.mirrored.difference(fresh).union(name for name, each in fresh.items() if each.mirrors),
+            leaning=self.leaning.difference(fresh).union(name for name, each in fresh.items() if each.leans),
+            users=_users(self.users, self.artifacts, fresh),
+            news=None if self.news is None else self.news.union(fresh),
+        )
+
+
+def _users(
+    known: dict[ArtifactName, frozenset[ArtifactName]],
+    old: dict[ArtifactName, Artifact],
+    fresh: dict[ArtifactName, Artifact],
+) -> dict[ArtifactName, frozenset[ArtifactName]]:
+    users = dict(known)
+    for name, artifact in fresh.items():
+        before = old[name].inputs if name in old else {}
+        for each in before.keys() - artifact.inputs.keys():
+            users[each] = users[each] - {name}
+        for each in artifact.inputs.keys() - before.keys():
+            users[each] = users.get(each, frozenset()) | {name}
+    return users
 
 
 def commit(world: World, artifact: Artifact) -> World:

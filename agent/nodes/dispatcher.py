@@ -68,11 +68,13 @@ class Dispatcher:
         ]
 
 
-def _running(plan: Plan, started: tuple[str, ...]) -> Plan:
+def _running(plan: Plan, started: tuple[StepId, ...]) -> Plan:
+    starting = (plan.step(each) for each in started)
     return plan.with_steps(
         *(
-            each.as_(StepStatus.RUNNING).model_copy(update={"attempts": each.attempts + 1, "asks": ()})
-            for each in plan.steps
-            if each.id in started
+            each.model_copy(
+                update={"status": StepStatus.RUNNING, "reason": "", "attempts": each.attempts + 1, "asks": ()}
+            )
+            for each in starting
         )
     )

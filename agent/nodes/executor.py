@@ -167,4 +167,5 @@ def _from_other_inputs(step: Step, world: World) -> bool:
 
 def _tried_before(step: Step, plan: Plan) -> bool:
     """Whether anything was started for the same products, by this step or by one it took the place of."""
-    return any(each.key == step.key and each.attempts > (each.id == step.id) for each in plan.steps)
+    alike = plan.makers(step.produces[0]) if step.produces else plan.steps
+    return any(each.key == step.key and each.attempts > (each.id == step.id) for each in alike)

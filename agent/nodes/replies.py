@@ -16,7 +16,7 @@ from agent.core.answer import (
 from agent.core.consent import Held, allowed_as_it_is, given_word
 from agent.core.contract import Contracts
 from agent.core.control import Answer, Choice, Recovery
-from agent.core.invalidation import follow, lifted, settle
+from agent.core.invalidation import up_to_date
 from agent.core.ladder import Rung, RungChoice
 from agent.core.limits import Ledger
 from agent.core.move import Finish
@@ -140,10 +140,8 @@ class Replies:
         for name, body in products.items():
             made = await self._bodies.artifact(name, body, step.id, Verification(by=(PERSON,)), inputs)
             update["world"] = commit(update["world"], made)
-        settled = settle(update["world"])
-        back = lifted(update["world"], settled)
-        update["world"] = settled
-        update["plan"] = follow(settled, update["plan"].with_steps(step.as_(StepStatus.DONE)), back=back)
+        done = update["plan"].with_steps(step.as_(StepStatus.DONE))
+        update["world"], update["plan"] = up_to_date(update["world"], done)
 
     async def _view(self, step: StepId, update: RunUpdate) -> dict[str, JsonValue]:
         return await self._bodies.view(update["world"], update["plan"].step(step).reads())

@@ -5,7 +5,7 @@ Every channel that a person may edit (Studio, `update_state`) validates and coer
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Annotated, Any, NotRequired, TypeVar
+from typing import Annotated, Any, NotRequired, Self, TypeVar
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
@@ -71,8 +71,18 @@ def append_records(old: Sequence[TraceRecord], new: Sequence[Any]) -> list[Trace
     return [*old, *(RECORD.validate_python(each) for batch in new for each in batch)]
 
 
-class Changes(DeltaChannel[Any]):
-    """A channel of which checkpoints hold the changes, and the whole only now and then."""
+class Added(DeltaChannel[Any]):
+    """A channel of which checkpoints hold what was written, and the whole only now and then."""
+
+    def copy(self) -> Self:
+        """A channel with the same value: nobody changes one in place, so it need not be copied."""
+        new = self.from_checkpoint(None)
+        new.value = self.value
+        return new
+
+
+class Changes(Added):
+    """Likewise, where what is written is what changed."""
 
     @property
     def UpdateType(self) -> Any:
@@ -119,7 +129,7 @@ class RunState(TypedDict):
     """Calls that a person has allowed, by identity, each with the arguments they changed."""
     outcome: Outcome | None
     """How the run ended; None while it goes on."""
-    trace: Annotated[list[TraceRecord], DeltaChannel(append_records, snapshot_frequency=SNAPSHOTS)]
+    trace: Annotated[list[TraceRecord], Added(append_records, snapshot_frequency=SNAPSHOTS)]
     """Why everything happened."""
     messages: Annotated[list[AnyMessage], add_messages]
     """Chat mode: a human message states the goal, the report comes back."""
@@ -164,10 +174,10 @@ def written(state: RunState, update: RunUpdate) -> dict[str, object]:
     counted: Mapping[str, object] = {**update, "ledger": ledger.add(supersteps=1)}
     before: Mapping[str, object] = {**state}
     writes = {name: each for name, each in counted.items() if name not in before or each is not before[name]}
-    if "world" in writes:
-        writes["world"] = world_change(state["world"], update["world"])
-    if "plan" in writes:
-        writes["plan"] = plan_change(state["plan"], update["plan"])
+    if writes.pop("world", None) and (world := world_change(state["world"], update["world"])):
+        writes["world"] = world
+    if writes.pop("plan", None) and (plan := plan_change(state["plan"], update["plan"])):
+        writes["plan"] = plan
     return writes
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.failure import ErrorFacts, Failure, Trigger
-from agent.core.invalidation import follow, lifted, settle
+from agent.core.invalidation import up_to_date
 from agent.core.limits import Ledger
 from agent.core.move import Look
 from agent.core.phase import Phase
@@ -73,8 +73,7 @@ class Verifier:
             world = commit(world, await self._artifact(step, attempt, name, body))
         if step.live:
             plan = plan.with_steps(step.as_(StepStatus.DONE).model_copy(update={"delay": 0.0}))
-        settled = settle(world)
-        return settled, follow(settled, plan, back=lifted(world, settled))
+        return up_to_date(world, plan)
 
     async def _artifact(self, step: Step, attempt: Attempt, name: ArtifactName, body: JsonValue) -> Artifact:
         made = await self._bodies.artifact(name, body, step.id, Verification(by=attempt.result.by), attempt.inputs)

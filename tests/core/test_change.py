@@ -42,14 +42,35 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @given(worlds(), worlds())
 def test_a_world_comes_back_from_its_change(old: World, new: World) -> None:
-    change = world_change(old, new)
-    assert (changed_world(old, change) if isinstance(change, WorldChange) else change) == new
+    match world_change(old, new):
+        case WorldChange() as change:
+            assert changed_world(old, change) is new
+            assert changed_world(old, WorldChange.model_validate(change.model_dump())) == new
+        case change:
+            assert (change or old) == new
 
 
 @given(plans(), plans())
 def test_a_plan_comes_back_from_its_change_steps_in_order(old: Plan, new: Plan) -> None:
-    change = plan_change(old, new)
-    assert (changed_plan(old, change) if isinstance(change, PlanChange) else change) == new
+    match plan_change(old, new):
+        case PlanChange() as change:
+            assert changed_plan(old, change) is new
+            assert changed_plan(old, PlanChange.model_validate(change.model_dump())) == new
+        case change:
+            assert (change or old) == new
+
+
+def test_a_change_laid_over_another_value_changes_that_one() -> None:
+    change = world_change(World(), World(tick=1))
+    assert isinstance(change, WorldChange)
+    other = World(facts={"f": Fact(name="f", value=1)})
+    assert changed_world(other, change) == other.ticked()
+
+
+def test_nothing_is_written_for_what_is_the_same() -> None:
+    old = Plan(revision=1, steps=(Step(id=StepId("a"), intent="a"),))
+    assert plan_change(old, old.model_copy()) is None
+    assert world_change(World(tick=2), World(tick=2)) is None
 
 
 def test_a_change_names_only_what_changed() -> None:

@@ -217,8 +217,9 @@ def test_only_what_is_needed_for_the_decision_is_read() -> None:
     steps = plan(
         step("x", preconditions=["artifacts.p == 1"]),
         step("y", status="done", preconditions=["artifacts.q == 1"]),
+        step("z", "p missing", preconditions=["artifacts.r == 1"]),
     )
-    assert readers(steps, goal("x", "artifacts.g == 1"), world(assumed)) == {"big", "p", "g"}
+    assert readers(steps, goal("x", "artifacts.g == 1"), world(assumed, "p")) == {"big", "p", "g"}
 
 
 STATUS = st.sampled_from([each.value for each in StepStatus])
