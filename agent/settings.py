@@ -21,6 +21,8 @@ class Settings(BaseSettings):
 
     home: Path = Path(".kintsugi")
     """Folder of the command line's database: checkpoints, artifacts, effect journal, run index."""
+    database_url: SecretStr | None = None
+    """Postgres database in its place, as `postgresql://user:password@host/name`; needs the extra `postgres`."""
     model: str | None = None
     """Chat model, as `openai:gpt-5` or a bare name; None: contract goals only, no key needed."""
     base_url: str | None = None

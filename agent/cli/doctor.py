@@ -12,7 +12,8 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from agent.boundary import masked, secret
 from agent.settings import Settings
-from agent.store.database import DatabaseRefused, open_database
+from agent.store.connection import DatabaseRefused
+from agent.store.database import open_database
 from agent.tools.loading import ToolsNotFound, load_tools
 
 SECONDS = 2.0

@@ -15,7 +15,8 @@ from agent.cli.exits import BadInput
 from agent.core.goal import Goal
 from agent.settings import Settings
 from agent.store.checkpoints import open_saver
-from agent.store.database import Database, DatabaseRefused, open_database
+from agent.store.connection import DatabaseRefused
+from agent.store.database import Database, open_database
 from agent.store.inbox import GoalInbox
 from agent.store.runs import RUNNING, Run, RunIndex
 

@@ -4,7 +4,6 @@ What is read is checked against its digest: a body that changed on disk is never
 """
 
 import base64
-import sqlite3
 from functools import partial
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from langgraph.store.base import BaseStore
 
 from agent.core.value import Digest, JsonValue, digest
 from agent.store.body import from_body, to_body
+from agent.store.connection import Connection
 from agent.store.database import Database, memory_database
 
 NAMESPACE = ("kintsugi", "artifacts")
@@ -99,18 +99,18 @@ class StoreArtifacts:
         return _verified(key, _unpacked(item.value))
 
 
-def _put(value: JsonValue, connection: sqlite3.Connection) -> Digest:
+def _put(value: JsonValue, connection: Connection) -> Digest:
     key = digest(value)
     # Writes nothing when the body is there, and heals it when it is damaged.
     connection.execute(
         """INSERT INTO kintsugi_artifacts (digest, body) VALUES (?, ?)
-        ON CONFLICT DO UPDATE SET body = excluded.body WHERE body IS NOT excluded.body""",
+        ON CONFLICT (digest) DO UPDATE SET body = excluded.body WHERE kintsugi_artifacts.body <> excluded.body""",
         (key, to_body(value)),
     )
     return key
 
 
-def _get(key: Digest, connection: sqlite3.Connection) -> JsonValue:
+def _get(key: Digest, connection: Connection) -> JsonValue:
     row = connection.execute("SELECT body FROM kintsugi_artifacts WHERE digest = ?", (key,)).fetchone()
     if row is None:
         raise MissingArtifact(key)

@@ -16,7 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.store.database import Database
-from agent.store.lane import BUSY_SECONDS, MEMORY, connect, pragmas
+from agent.store.sqlite import BUSY_SECONDS, MEMORY, connect, pragmas
 
 Checkpointer = BaseCheckpointSaver[Any] | bool | None
 """What LangGraph takes for a checkpointer; its own version type does not matter here."""
@@ -49,7 +49,8 @@ def backing_file(checkpointer: Checkpointer) -> Path | None:
 
 
 def _location(database: Database | Path) -> Path | str:
-    return database if isinstance(database, Path) else database.path or MEMORY
+    place = database if isinstance(database, Path) else database.place
+    return place if isinstance(place, Path) else MEMORY
 
 
 def _main_file(connection: sqlite3.Connection) -> Path | None:

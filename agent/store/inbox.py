@@ -4,13 +4,12 @@ A letter is thrown away only after a checkpoint says that it was heard: a kill i
 """
 
 import asyncio
-import sqlite3
 from functools import partial
 
 from agent.core.goal import Goal
 from agent.ports import Letter
+from agent.store.connection import Connection, transaction
 from agent.store.database import Database
-from agent.store.lane import transaction
 
 
 class GoalInbox:
@@ -34,12 +33,12 @@ class GoalInbox:
         return Goal.model_validate_json(found[1]) if found is not None else None
 
 
-def _put(thread: str, goal: str, connection: sqlite3.Connection) -> None:
-    with transaction(connection):
+def _put(thread: str, goal: str, connection: Connection) -> None:
+    with transaction(connection, thread):
         connection.execute("INSERT INTO kintsugi_inbox (thread, goal) VALUES (?, ?)", (thread, goal))
 
 
-def _newer(thread: str, heard: int, connection: sqlite3.Connection) -> tuple[int, str] | None:
+def _newer(thread: str, heard: int, connection: Connection) -> tuple[int, str] | None:
     query = "SELECT number, goal FROM kintsugi_inbox WHERE thread = ? ORDER BY number DESC LIMIT 1"
     found = connection.execute(query, (thread,)).fetchone()
     if found is None:
@@ -47,6 +46,6 @@ def _newer(thread: str, heard: int, connection: sqlite3.Connection) -> tuple[int
     number, goal = int(found[0]), str(found[1])
     if number > heard:
         return number, goal
-    with transaction(connection):
+    with transaction(connection, thread):
         connection.execute("DELETE FROM kintsugi_inbox WHERE thread = ? AND number <= ?", (thread, heard))
     return None

@@ -5,7 +5,6 @@ that check and record are one act for threads and processes alike.
 """
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -23,8 +22,8 @@ from agent.core.effect import (
 )
 from agent.core.value import Digest, JsonValue
 from agent.store.body import from_body, to_body
+from agent.store.connection import Connection, transaction
 from agent.store.database import Database, memory_database
-from agent.store.lane import transaction
 
 Next = Callable[[EffectEntry | None], EffectEntry]
 """From an entry as it is to the entry as it shall be."""
@@ -73,22 +72,22 @@ class MemoryJournal(SqliteJournal):
         super().__init__(memory_database())
 
 
-def _begin(identity: EffectIdentity, step: str, connection: sqlite3.Connection) -> Begun:
+def _begin(identity: EffectIdentity, step: str, connection: Connection) -> Begun:
     return answer(_change(connection, identity, partial(_armed, identity, step)))
 
 
-def _withdraw(identity: EffectIdentity, asked: Future[Begun], connection: sqlite3.Connection) -> None:
+def _withdraw(identity: EffectIdentity, asked: Future[Begun], connection: Connection) -> None:
     # The lane works in order, so the answer is there.
     match asked.result():
         case Fresh(attempts):
             _write_off(identity, attempts, connection)
 
 
-def _settle(identity: EffectIdentity, status: EffectStatus, result: JsonValue, connection: sqlite3.Connection) -> None:
+def _settle(identity: EffectIdentity, status: EffectStatus, result: JsonValue, connection: Connection) -> None:
     _change(connection, identity, partial(_settled, identity, status, result))
 
 
-def _write_off(identity: EffectIdentity, attempts: int, connection: sqlite3.Connection) -> None:
+def _write_off(identity: EffectIdentity, attempts: int, connection: Connection) -> None:
     _change(connection, identity, partial(_absent, identity, attempts))
 
 
@@ -120,9 +119,9 @@ def _known(identity: EffectIdentity, entry: EffectEntry | None) -> EffectEntry:
     return entry
 
 
-def _change(connection: sqlite3.Connection, identity: EffectIdentity, following: Next) -> EffectEntry | None:
+def _change(connection: Connection, identity: EffectIdentity, following: Next) -> EffectEntry | None:
     """Replace an entry by what follows from it; returns it as it was before."""
-    with transaction(connection):
+    with transaction(connection, identity.thread):
         before = _find(connection, identity)
         after = following(before)
         if after != before:
@@ -130,23 +129,25 @@ def _change(connection: sqlite3.Connection, identity: EffectIdentity, following:
     return before
 
 
-def _find(connection: sqlite3.Connection, identity: EffectIdentity) -> EffectEntry | None:
+def _find(connection: Connection, identity: EffectIdentity) -> EffectEntry | None:
     where = "thread = ? AND tool = ? AND args_digest = ? AND repetition = ?"
     row = connection.execute(f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE {where}", _key(identity)).fetchone()
     return None if row is None else _entry(row)
 
 
-def _entries(thread: str, connection: sqlite3.Connection) -> tuple[EffectEntry, ...]:
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE thread = ? ORDER BY rowid", (thread,))
+def _entries(thread: str, connection: Connection) -> tuple[EffectEntry, ...]:
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE thread = ? ORDER BY number", (thread,))
     return tuple(_entry(row) for row in rows)
 
 
-def _put(connection: sqlite3.Connection, entry: EffectEntry) -> None:
+def _put(connection: Connection, entry: EffectEntry) -> None:
     connection.execute(
-        f"""INSERT INTO kintsugi_effects ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT DO UPDATE SET step = excluded.step, status = excluded.status,
+        f"""INSERT INTO kintsugi_effects ({_COLUMNS}, number) VALUES (?, ?, ?, ?, ?, ?, ?, ?,
+            (SELECT coalesce(max(number), 0) + 1 FROM kintsugi_effects WHERE thread = ?))
+        ON CONFLICT (thread, tool, args_digest, repetition) DO UPDATE SET
+        step = excluded.step, status = excluded.status,
         attempts = excluded.attempts, result = excluded.result""",
-        (*_key(entry.identity), entry.step, entry.status, entry.attempts, to_body(entry.result)),
+        (*_key(entry.identity), entry.step, entry.status, entry.attempts, to_body(entry.result), entry.identity.thread),
     )
 
 

@@ -3,11 +3,11 @@
 A run killed before its first checkpoint left no state, but it was accepted, so it is listed with its goal.
 """
 
-import sqlite3
 from functools import partial
 
 from agent.core.value import Value
 from agent.store.body import from_body, to_body
+from agent.store.connection import Connection
 from agent.store.database import Database
 
 RUNNING = "running"
@@ -67,25 +67,26 @@ class RunIndex:
 
     def list(self) -> tuple[Run, ...]:
         """All runs, the one that changed last first."""
-        return self._lane.call(partial(_select, "ORDER BY updated_at DESC, rowid DESC", ()))
+        return self._lane.call(partial(_select, "ORDER BY updated_at DESC, started_at DESC, thread", ()))
 
 
-def _start(row: tuple[object, ...], connection: sqlite3.Connection) -> None:
+def _start(row: tuple[object, ...], connection: Connection) -> None:
     connection.execute(
         f"""INSERT INTO kintsugi_runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT DO UPDATE SET goal = excluded.goal, status = excluded.status,
-        tools = coalesce(excluded.tools, tools), source = coalesce(excluded.source, source),
+        ON CONFLICT (thread) DO UPDATE SET goal = excluded.goal, status = excluded.status,
+        tools = coalesce(excluded.tools, kintsugi_runs.tools),
+        source = coalesce(excluded.source, kintsugi_runs.source),
         updated_at = excluded.updated_at""",
         row,
     )
 
 
-def _end(thread: str, status: str, at: float, connection: sqlite3.Connection) -> bool:
+def _end(thread: str, status: str, at: float, connection: Connection) -> bool:
     statement = "UPDATE kintsugi_runs SET status = ?, updated_at = ? WHERE thread = ?"
     return connection.execute(statement, (status, at, thread)).rowcount == 1
 
 
-def _select(clause: str, given: tuple[str, ...], connection: sqlite3.Connection) -> tuple[Run, ...]:
+def _select(clause: str, given: tuple[str, ...], connection: Connection) -> tuple[Run, ...]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM kintsugi_runs {clause}", given)
     return tuple(_run(row) for row in rows)
 

@@ -1,7 +1,6 @@
 import asyncio
 import base64
 import json
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from agent.store.artifacts import (
     StoreArtifacts,
 )
 from agent.store.body import from_body, to_body
+from agent.store.connection import Connection
 from agent.store.database import Database, open_database
 
 # Every string Python can hold, lone surrogates and NUL among them.
@@ -103,8 +103,8 @@ async def test_artifacts_survive_their_process(path: Path) -> None:
 
 
 async def test_equal_values_are_stored_and_written_once(database: Database) -> None:
-    def changes(connection: sqlite3.Connection) -> int:
-        return connection.total_changes
+    def changes(connection: Connection) -> object:
+        return connection.execute("SELECT total_changes()").fetchone()
 
     artifacts = SqliteArtifacts(database)
     keys = [await artifacts.put({"a": 1, "b": 2})]

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.store.database import SCHEMA, DatabaseRefused, open_database
+from agent.store.connection import Connection, DatabaseRefused
+from agent.store.database import open_database
 from agent.store.runs import RunIndex
+from agent.store.schema import SCHEMA
 from tests.store.conftest import Child
 
 
@@ -46,7 +48,7 @@ def test_a_relative_path_and_an_empty_file_are_accepted(tmp_path: Path, monkeypa
 
 
 def test_the_lanes_differ_in_durability(path: Path) -> None:
-    def synchronous(connection: sqlite3.Connection) -> object:
+    def synchronous(connection: Connection) -> object:
         return connection.execute("PRAGMA synchronous").fetchone()[0]
 
     with open_database(path) as database:

@@ -1,28 +1,29 @@
 import asyncio
 import gc
-import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from agent.store.connection import Connection, transaction
 from agent.store.database import memory_database, open_database
-from agent.store.lane import Lane, transaction
+from agent.store.lane import Lane
+from agent.store.sqlite import connect
 
 
-def insert(connection: sqlite3.Connection) -> None:
+def insert(connection: Connection) -> None:
     connection.execute("INSERT INTO kintsugi_artifacts VALUES (hex(randomblob(9)), '')")
 
 
-def count(connection: sqlite3.Connection) -> int:
+def count(connection: Connection) -> int:
     (found,) = connection.execute("SELECT count(*) FROM kintsugi_artifacts").fetchone()
     return int(found)
 
 
 def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
-    def failing(connection: sqlite3.Connection) -> None:
-        with transaction(connection):
+    def failing(connection: Connection) -> None:
+        with transaction(connection, "42"):
             insert(connection)
             raise KeyError("stop")
 
@@ -83,7 +84,7 @@ def test_closing_finishes_what_was_handed_over(path: Path) -> None:
 def test_a_lane_that_nobody_holds_finishes_its_work_and_closes(path: Path) -> None:
     open_database(path).close()
     free, earlier = threading.Event(), set(threading.enumerate())
-    lane = Lane(path, "NORMAL")
+    lane = Lane(connect(path, "NORMAL"))
     lane.submit(lambda _: free.wait())
     written = lane.submit(insert)
     (thread,) = set(threading.enumerate()) - earlier

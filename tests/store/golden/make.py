@@ -14,8 +14,9 @@ from contextlib import closing
 from pathlib import Path
 
 from agent.core.goal import Goal
-from agent.store.database import SCHEMA, open_database
+from agent.store.database import open_database
 from agent.store.inbox import GoalInbox
+from agent.store.schema import SCHEMA
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
