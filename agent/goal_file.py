@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from agent.core.goal import Goal
 
-FIELDS = ("text", "wants", "criteria", "constraints", "given")
+FIELDS = ("text", "wants", "criteria", "constraints", "given", "again")
 
 _WORDS = {
     "a valid tuple": "a list",

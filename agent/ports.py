@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agent.core.contract import ToolContract
 from agent.core.failure import ErrorFacts, Scope
-from agent.core.goal import Criterion, Goal
+from agent.core.goal import OCCASION, Criterion, Goal
 from agent.core.move import PlanOrder
 from agent.core.plan import Call, Step, StepId
 from agent.core.predicate import Judgement
@@ -181,6 +181,11 @@ class Task(Value):
     """The artifact was made before: look whether its effect still stands before doing it again."""
     anew: bool = False
     """What stands was made from other inputs, so that it is out of date whatever its promise says."""
+
+    @property
+    def again(self) -> bool:
+        """Whether the goal wants it done anew, so that what stands from before proves nothing."""
+        return self.step.repetition >= OCCASION
 
 
 class StepRunner(Protocol):

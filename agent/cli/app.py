@@ -127,6 +127,7 @@ def goal(
     new: Annotated[str | None, typer.Argument(help="A .toml goal file, or text.", show_default=False)] = None,
     want: Annotated[list[str] | None, typer.Option(help="One more artifact to make.")] = None,
     criterion: Annotated[list[str] | None, typer.Option(help="One more CEL predicate that must hold.")] = None,
+    again: Annotated[list[str] | None, typer.Option(help="An artifact to make anew, though it holds.")] = None,
     model: Model = None,
     json: Json = False,
     home: HomeOption = None,
@@ -135,7 +136,7 @@ def goal(
     from agent.cli import commands
 
     settings = load_settings(home, model)
-    raise typer.Exit(commands.goal(settings, thread, new, want or [], criterion or [], json))
+    raise typer.Exit(commands.goal(settings, thread, new, want or [], criterion or [], again or [], json))
 
 
 @app.command()

@@ -14,6 +14,7 @@ from agent.cli.supply import reference_of, scenario_named
 from agent.cli.work import Manner, work
 from agent.cli.work import resume as go_on
 from agent.core.goal import Criterion, Goal
+from agent.core.world import World, made
 from agent.goal_file import load_goal
 from agent.scenarios import SCENARIOS
 from agent.settings import Settings
@@ -62,11 +63,19 @@ def resume(settings: Settings, thread: str, tools: str | None, answer: str | Non
             return go_on(session, Manner(json, answer, reason))
 
 
-def goal(settings: Settings, thread: str, new: str | None, wants: list[str], criteria: list[str], json: bool) -> Code:
+def goal(
+    settings: Settings,
+    thread: str,
+    new: str | None,
+    wants: list[str],
+    criteria: list[str],
+    again: list[str],
+    json: bool,
+) -> Code:
     """Change the goal of a thread: at once, or through the inbox while another process works on it."""
     with open_home(settings, make=False) as home:
         reference = home.run(thread).tools or settings.tools
-        changed = _changed(home, thread, new, wants, criteria)
+        changed = _changed(home, thread, new, wants, criteria, again)
         _refuse_unplannable(changed, settings)
         if is_claimed(settings.home, thread):
             return _leave(home, thread, changed, json)
@@ -117,17 +126,38 @@ def _list_scenarios() -> None:
     screen.print("\nRun one with: kintsugi demo NAME")
 
 
-def _changed(home: Home, thread: str, new: str | None, wants: list[str], criteria: list[str]) -> Goal:
-    """The new goal: as stated, else as it stands, with the wants and criteria that are added."""
-    if new is None and not wants and not criteria:
-        raise BadInput("what is the new goal? Give a goal file or text, or add to it with --want and --criterion")
-    base = _stated(new) if new is not None else home.values(thread).get("goal", Goal())
+def _changed(home: Home, thread: str, new: str | None, wants: list[str], criteria: list[str], again: list[str]) -> Goal:
+    """The new goal: as stated, else as it stands, with the wants and criteria that are added.
+
+    What the standing goal wanted anew has been asked for; only what is named now is asked for again.
+    """
+    if new is None and not wants and not criteria and not again:
+        raise BadInput(
+            "what is the new goal? Give a goal file or text, or add to it with --want, --criterion and --again"
+        )
+    values = home.values(thread)
+    standing = values.get("goal", Goal())
+    _refuse_unmade(again, values.get("world", World()))
+    base = _stated(new) if new is not None else standing.model_copy(update={"again": ()})
     ids = {each.id for each in base.criteria}
     fresh = (name for number in range(1, len(ids) + len(criteria) + 1) if (name := f"c{number}") not in ids)
     with bad_input("--criterion: "):
         added = [Criterion(id=next(fresh), text=each, predicate=each) for each in criteria]
-    wanted = tuple(dict.fromkeys([*base.wants, *wants]))
-    return base.model_copy(update={"wants": wanted, "criteria": (*base.criteria, *added), "revision": 1})
+    changes = {
+        "wants": tuple(dict.fromkeys([*base.wants, *wants, *again])),
+        "criteria": (*base.criteria, *added),
+        "again": tuple(dict.fromkeys([*base.again, *again])),
+        # to want the same anew once more is another wish each time, though it has the same words
+        "revision": standing.revision + 1 if again else 1,
+    }
+    return base.model_copy(update=changes)
+
+
+def _refuse_unmade(again: list[str], world: World) -> None:
+    unknown = [name for name in again if name not in made(world.artifacts, world)]
+    if unknown:
+        known = ", ".join(made(world.artifacts, world)) or "none"
+        raise BadInput(f"--again: {unknown[0]!r} has not been made on this thread; what has been: {known}")
 
 
 def _leave(home: Home, thread: str, changed: Goal, json: bool) -> Code:

@@ -1,6 +1,6 @@
 """What success means. The goal changes only by an intent change, and every change is a new revision."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -8,6 +8,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from agent.core.predicate import Judgement, Predicate, Verdict, judge, reads
 from agent.core.value import ArtifactName, JsonValue, Value, words
 from agent.core.world import World
+
+OCCASION = 1_000_000
+"""More repetitions than the world can lose an effect, or a person allow one, under one revision of the goal."""
 
 Names = Annotated[tuple[ArtifactName, ...], BeforeValidator(words)]
 """Artifact names; `"a b"` is accepted for `("a", "b")`."""
@@ -33,6 +36,9 @@ class Goal(Value):
     constraints: tuple[str, ...] = ()
     given: dict[ArtifactName, JsonValue] = Field(default_factory=dict)
     """Artifacts that exist from the start; their producer is the goal."""
+    again: Names = ()
+    """Wants to make anew though they hold, also by a write that is made once otherwise. Each revision of a goal asks
+    for that once: the same goal stated twice is one wish, and a replan or a resume does not repeat it."""
     revision: int = 1
 
     @model_validator(mode="before")
@@ -41,6 +47,8 @@ class Goal(Value):
         """Accept a bare CEL string for a criterion, and a bare string for a goal's text."""
         if isinstance(data, str):
             return {"text": data}
+        if isinstance(data, Mapping) and data.get("again"):
+            data = {**data, "wants": _united(data.get("wants"), data["again"])}
         if isinstance(data, Mapping) and isinstance(data.get("criteria"), list | tuple):
             named = [
                 {"id": f"c{index}", "text": each, "predicate": each} if isinstance(each, str) else each
@@ -68,10 +76,18 @@ class Goal(Value):
         The same free text again is the same goal, though this one has been completed by a planner since.
         """
         if self.text and not other.stated:
-            told = ("text", "constraints", "given")
+            told = ("text", "constraints", "given", "again")
             same = all(getattr(self, name) == getattr(other, name) for name in told)
             return same and set(other.criteria) <= set(self.criteria)
         return self.model_copy(update={"revision": 1}) == other.model_copy(update={"revision": 1})
+
+
+def occasion(goal: Goal, produces: Iterable[ArtifactName]) -> int:
+    """From which number on the repetitions of a step count that the goal wants done anew; 0 for any other.
+
+    It follows from the goal alone, so that whoever draws the step again under this goal finds what was done for it.
+    """
+    return goal.revision * OCCASION if set(produces) & set(goal.again) else 0
 
 
 def revised(old: Goal | None, new: Goal) -> Goal:
@@ -115,6 +131,12 @@ def satisfied(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) 
     """Whether all wants and criteria are verified now."""
     grades = grade(goal, world, view)
     return bool(grades) and all(each.verdict is Verdict.VERIFIED for each in grades)
+
+
+def _united(wants: object, again: object) -> tuple[object, ...]:
+    """What is to be made anew is wanted."""
+    listed = [words(each) for each in (wants, again)]
+    return tuple(dict.fromkeys(name for each in listed if isinstance(each, list | tuple) for name in each))
 
 
 def _grade_criterion(criterion: Criterion, world: World, view: Mapping[ArtifactName, JsonValue]) -> Judgement:

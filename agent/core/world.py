@@ -170,6 +170,11 @@ def _users(
     return users
 
 
+def made(names: Iterable[ArtifactName], world: World) -> tuple[ArtifactName, ...]:
+    """Those of the names that were made, not given."""
+    return tuple(n for n in names if n in world.artifacts and world.artifacts[n].producer != GIVEN)
+
+
 def commit(world: World, artifact: Artifact) -> World:
     """Put a verified artifact into the world; equal content keeps its version (early cutoff)."""
     old = world.artifacts.get(artifact.name)

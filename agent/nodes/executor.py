@@ -8,6 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from agent.core.contract import EffectClass
 from agent.core.cooldown import resting
 from agent.core.failure import ErrorFacts
+from agent.core.goal import Goal, occasion
 from agent.core.move import Start
 from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
@@ -51,7 +52,8 @@ class Executor:
             if not scope.holds(step.id):
                 doubtful = step.id not in started or _tried_before(step, plan)
                 allowed = state.get("allowed") or {}
-                work = self._attempt(thread_of(config), scope, step, state["world"], doubtful, allowed)
+                done_as = _on_occasion(step, state["goal"])
+                work = self._attempt(thread_of(config), scope, done_as, state["world"], doubtful, allowed)
                 scope.launch(step.id, work, mutating=step.effect is EffectClass.MUTATING)
         finished = await scope.harvest(wait=move.wait if isinstance(move, Start) else True)
         ledger = state["ledger"].add(tool_calls=sum(each.result.tool_calls for each in finished))
@@ -141,6 +143,12 @@ class Executor:
             notes=attempt.result.notes,
         )
         return [*nudged(attempt.result.nudges, at, run, attempt.step), ended]
+
+
+def _on_occasion(step: Step, goal: Goal) -> Step:
+    """The step as it is done under this goal: what is wanted anew is another effect than the one before."""
+    since = occasion(goal, step.produces)
+    return step.model_copy(update={"repetition": step.repetition + since}) if since else step
 
 
 def _asking(plan: Plan, finished: tuple[Attempt, ...]) -> Plan:

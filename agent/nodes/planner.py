@@ -12,7 +12,7 @@ from agent.core.contract import ToolContract
 from agent.core.control import Recovery
 from agent.core.failure import Classified, Origin, Scope, Trigger
 from agent.core.goal import Goal, completed, wanted
-from agent.core.invalidation import follow
+from agent.core.invalidation import follow, invalidate
 from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger
 from agent.core.merge import PlanDelta, replan
@@ -25,10 +25,12 @@ from agent.core.regrading import regraded
 from agent.core.spending import Prices, charged
 from agent.core.value import ArtifactName, canonical
 from agent.core.ways import learned
-from agent.core.world import World
+from agent.core.world import World, made
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate
 from agent.ports import Clock, NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequest, Usage
+
+ANEW = "the goal wants it made anew"
 
 PREVIEW = 300
 """Characters of an artifact that a planner sees."""
@@ -57,8 +59,11 @@ class PlannerNode:
         move = state["move"]
         assert isinstance(move, Draw)
         # a goal may have been stated anywhere; whichever way it came, its given values come in here
-        world = await self._bodies.with_given(state["goal"], state["world"])
-        plan = follow(world, state["plan"])
+        goal, plan = state["goal"], state["plan"]
+        world = await self._bodies.with_given(goal, state["world"])
+        if plan.goal_revision != goal.revision:
+            world, plan, _ = invalidate(world, plan, made(goal.again, world), ANEW)
+        plan = follow(world, plan)
         update = await self._draw({**state, "world": world, "plan": plan}, move.order)
         return {"world": world, "plan": plan, **update}
 

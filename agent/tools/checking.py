@@ -39,7 +39,7 @@ def agree(one: Observation | None, other: Observation | None) -> bool:
 
 def standing(task: Task, seen: Observation | None) -> Result | None:
     """The artifact as it stands in the world, if it is there and the step's effects hold for it."""
-    if seen is None or seen.error is not None or seen.value is None or not task.step.effects:
+    if seen is None or seen.error is not None or seen.value is None or not task.step.effects or task.again:
         return None
     result = checked(task, seen.value, seen, "adopted")
     return None if result.error else result.model_copy(update={"tool_calls": 0})

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from agent.core.goal import Criterion, Goal, grade, revised, satisfied
+from agent.core.goal import OCCASION, Criterion, Goal, grade, occasion, revised, satisfied
 from agent.core.predicate import Verdict
 from tests.builders import artifact, goal, view, world
 
@@ -31,6 +31,18 @@ def test_two_criteria_under_one_id_are_refused() -> None:
 def test_a_misspelled_field_is_refused_by_name(field: str) -> None:
     with pytest.raises(ValidationError, match=field):
         Goal.model_validate({field: "x"})
+
+
+@pytest.mark.parametrize(("wants", "again"), [("a", "b a"), (["a"], ["b"]), (None, ("a", "b"))])
+def test_what_is_to_be_made_anew_is_wanted(wants: object, again: object) -> None:
+    stated = Goal.model_validate({"again": again, **({"wants": wants} if wants else {})})
+    assert (set(stated.wants), occasion(stated, ["b", "c"])) == ({"a", "b"}, OCCASION)
+    assert occasion(stated, ["c"]) == 0
+
+
+def test_a_text_that_wants_something_anew_is_another_goal_than_the_text() -> None:
+    old = goal("a", text="x")
+    assert not old.same_intent(Goal(text="x").model_copy(update={"again": ("a",)}))
 
 
 def test_the_same_intent_is_the_same_goal() -> None:
