@@ -79,10 +79,18 @@ def question_id(recovery: Recovery, answered: frozenset[str] = frozenset()) -> s
 
 
 def still_open(unresolved: Iterable[Recovery], plan: Plan) -> tuple[Recovery, ...]:
-    """The failures that still stand, each once: what was rewritten or is done meanwhile need not be asked about."""
-    stuck = {each.id for each in plan.with_status(StepStatus.FAILED, StepStatus.INVALID)}
-    standing = (each for each in unresolved if each.classified.failure.step in stuck | {None})
-    return tuple({question_id(each): each for each in standing}.values())
+    """The failures that still stand: what was rewritten or is done meanwhile need not be asked about.
+
+    One for each step, and that is the first: another came of trying to mend it, and two questions about one step
+    could be answered in two ways. Of a failure that came again, the last.
+    """
+    stuck = {None, *(each.id for each in plan.with_status(StepStatus.FAILED, StepStatus.INVALID))}
+    standing: dict[str, Recovery] = {}
+    for each in unresolved:
+        about = each.classified.failure.step or question_id(each)
+        if each.classified.failure.step in stuck and question_id(standing.get(about, each)) == question_id(each):
+            standing[about] = each
+    return tuple(standing.values())
 
 
 def _unanswered(id_: str, answered: frozenset[str]) -> str:

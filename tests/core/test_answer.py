@@ -178,6 +178,12 @@ def test_a_failure_of_no_step_stays_open_and_the_same_one_is_asked_about_once() 
     assert still_open(twice, plan(step("x", status="failed"))) == (twice[1],)
 
 
+def test_a_step_is_asked_about_once_and_by_the_failure_that_came_first() -> None:
+    first, after = recovery("x"), recovery("x", effect="unknown", kind="refused", message="the same call again")
+    assert question_id(first) != question_id(after)
+    assert still_open([first, after, recovery("y")], plan(step("x", status="failed"))) == (first,)
+
+
 @pytest.mark.parametrize(
     ("effect", "contract", "repeats"),
     [
