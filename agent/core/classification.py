@@ -61,6 +61,16 @@ def outdated(failure: Failure, current: Mapping[ArtifactName, Digest]) -> bool:
     return any(current.get(name) != made_from for name, made_from in failure.inputs.items())
 
 
+OUTDATED = "its inputs changed while it ran"
+"""The rule for an attempt that says nothing new."""
+
+
+def evidence(failure: Failure, view: View) -> dict[ArtifactName, str]:
+    """What a view says about the failure, short enough for a record: it is classified alike over this."""
+    missing = missing_name(failure.error.message) or ""
+    return {name: missing if missing in canonical(view[name]) else "" for name in failure.reads if name in view}
+
+
 def conclude(failure: Failure, scope: Scope, origin: Origin, rule: str, mutating: bool, view: View) -> Classified:
     """Turn a scope, wherever it came from, into a classified failure: effect and falsified inputs added."""
     return Classified(
@@ -68,6 +78,8 @@ def conclude(failure: Failure, scope: Scope, origin: Origin, rule: str, mutating
         scope=scope,
         origin=origin,
         rule=rule,
+        mutating=mutating,
+        evidence=evidence(failure, view),
         effect=left_behind(failure, scope, rule) if mutating else Effect.ABSENT,
         falsified=_falsified(failure, view) if scope is Scope.PRECONDITION else (),
     )

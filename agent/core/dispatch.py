@@ -12,7 +12,7 @@ from agent.core.goal import Goal
 from agent.core.invalidation import unmet_assumptions
 from agent.core.limits import Ledger, Limits, Stop, stopped
 from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, PlanOrder, Start, Wait
-from agent.core.outcome import OutcomeStatus, completion
+from agent.core.outcome import OutcomeStatus, completion, ended_by
 from agent.core.plan import Plan, Step, StepId, StepStatus, ready
 from agent.core.predicate import Verdict, judge, reads
 from agent.core.repeating import reproduced
@@ -94,9 +94,7 @@ def _drained(plan: Plan, stop: Stop | None, order: PlanOrder | None) -> Move:
     if stop is None:
         assert order is not None
         return Draw(order=order)
-    barren = stop.limit == "barren"
-    status = OutcomeStatus.NO_PROGRESS if barren else OutcomeStatus.OUT_OF_BUDGET
-    return Finish(status=status, reason=str(stop), limit=stop.limit)
+    return Finish(status=ended_by(stop), reason=str(stop), stop=stop)
 
 
 def _fallen_assumptions(world: World, view: View) -> Move | None:

@@ -111,5 +111,9 @@ class Classified(Value):
     """Name of the table row, `model`, or `default`."""
     falsified: tuple[ArtifactName, ...] = ()
     """Observations the failure proves out of date."""
+    mutating: bool = False
+    """Whether the call could have changed the world."""
+    evidence: dict[ArtifactName, str] = Field(default_factory=dict)
+    """Of what was read, what it says of the name that the error misses: the scope follows from it once more."""
     outdated: bool = False
     """It says nothing new: what the attempt read was already being looked at again when it ended."""

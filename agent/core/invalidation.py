@@ -20,6 +20,8 @@ class Invalidation(Value):
     """What one event marked."""
 
     cause: str
+    roots: tuple[ArtifactName, ...] = ()
+    """What is not true any more; the rest follows along dependency edges."""
     artifacts: tuple[ArtifactName, ...] = ()
     steps: tuple[StepId, ...] = ()
     flagged: tuple[StepId, ...] = ()
@@ -58,6 +60,7 @@ def invalidate(
         new_plan,
         Invalidation(
             cause=cause,
+            roots=rooted,
             artifacts=fallen,
             steps=tuple(each for each in changed if each not in observers or each == broken),
             flagged=tuple(each.id for each in plan.live() if each.id in observers),

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agent.core.failure import Failure, Trigger
+from agent.core.limits import Stop
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
 from agent.core.plan import StepId
@@ -69,7 +70,7 @@ class Finish(Value):
     move: Literal["finish"] = "finish"
     status: OutcomeStatus
     reason: str = ""
-    limit: str = ""
+    stop: Stop | None = None
     """The bound that was reached, if that is why."""
     proof: tuple[str, ...] = ()
 

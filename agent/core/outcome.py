@@ -6,6 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from agent.core.goal import Goal, grade
+from agent.core.limits import Stop
 from agent.core.plan import SETTLED, Plan, Step, StepId, StepStatus
 from agent.core.predicate import Judgement, Verdict
 from agent.core.value import ArtifactName, JsonValue, Value
@@ -83,6 +84,16 @@ def completion(goal: Goal, plan: Plan, world: World, view: Mapping[ArtifactName,
     if not grades:
         missing.append("the goal states nothing that could be verified")
     return Completion(complete=not missing, missing=tuple(missing))
+
+
+def borne_out(claimed: OutcomeStatus, missing: tuple[str, ...]) -> OutcomeStatus:
+    """How a run has really ended: no success while something is missing, whoever claims it."""
+    return OutcomeStatus.NO_PROGRESS if claimed is OutcomeStatus.SATISFIED and missing else claimed
+
+
+def ended_by(stop: Stop) -> OutcomeStatus:
+    """How a run ends that a bound has stopped."""
+    return OutcomeStatus.NO_PROGRESS if stop.limit == "barren" else OutcomeStatus.OUT_OF_BUDGET
 
 
 def lacking(step: Step, world: World) -> tuple[ArtifactName, ...]:

@@ -8,12 +8,12 @@ from pydantic import Field, TypeAdapter
 from agent.core.failure import Classified, Trigger
 from agent.core.invalidation import Invalidation
 from agent.core.ladder import Options, RungChoice
-from agent.core.limits import Ledger, Limits
+from agent.core.limits import Ledger, Limits, Stop
 from agent.core.merge import PlanDelta
 from agent.core.outcome import OutcomeStatus
 from agent.core.plan import StepId
 from agent.core.predicate import Judgement
-from agent.core.value import ArtifactName, JsonValue, Value
+from agent.core.value import ArtifactName, Digest, JsonValue, Value
 
 SCHEMA = 1
 """Version of the record format; a reader refuses a newer one."""
@@ -121,11 +121,14 @@ class Committed(Record):
 
     event: Literal["committed"] = "committed"
     step: StepId | None
+    """None: a person has given it."""
     name: ArtifactName
     version: int
     digest: str
     unchanged: bool
     """Same content as before: nothing downstream is invalid (early cutoff)."""
+    inputs: dict[ArtifactName, Digest] = Field(default_factory=dict)
+    """What it was made from: along these edges it falls."""
 
 
 class Invalidated(Record):
@@ -187,6 +190,12 @@ class Ended(Record):
     reason: str
     verified: int
     """Artifacts newly verified in this run."""
+    claimed: OutcomeStatus | None = None
+    """How the run meant to end; the status is what plan and goal bear out."""
+    missing: tuple[str, ...] = ()
+    """What keeps plan and goal from being done."""
+    stop: Stop | None = None
+    """The bound that ended it, with what was spent."""
 
 
 TraceRecord = Annotated[

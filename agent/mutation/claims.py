@@ -6,8 +6,9 @@ Read from the trace, from the end of the run, and from the calls that were seen 
 from collections import Counter
 from collections.abc import Iterator
 
-from agent.core.ladder import LADDER, Rung, choose_rung
+from agent.core.ladder import LADDER, Rung
 from agent.core.plan import StepStatus, downstream
+from agent.core.recompute import contradictions
 from agent.core.record import Committed, IntentChanged, Invalidated, Planned, Recovered, StepStarted
 from agent.core.value import digest
 from agent.mutation.oracle import depth, reach
@@ -145,12 +146,8 @@ def needless_planner_calls(replayed: Replayed) -> int:
 
 
 def recomputable(replayed: Replayed) -> Iterator[str]:
-    """The rung of every recovery follows from what its record holds."""
-    for each in replayed.trace:
-        if isinstance(each, Recovered):
-            choice = choose_rung(each.classified, each.options, each.limits, each.ledger, each.ordered, each.resting)
-            if choice != each.choice:
-                yield f"{each.classified.failure.key}: recorded {each.choice.rung}, recomputed {choice.rung}"
+    """Scopes, rungs, marks, what was verified and the end follow from what their records hold."""
+    yield from contradictions(replayed.trace)
 
 
 def _late(replayed: Replayed, at: float) -> bool:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.aftermath import teaches
-from agent.core.classification import blame, classify, conclude, outdated
+from agent.core.classification import OUTDATED, blame, classify, conclude, outdated
 from agent.core.contract import EffectClass, ToolContract
 from agent.core.control import Recovery
 from agent.core.cooldown import joins, limited, rested
@@ -81,8 +81,7 @@ class Classifier:
         view = await self._bodies.view(world, failure.reads)
         mutating = _mutates(failure, plan, self._contracts)
         if outdated(failure, world.digests(failure.inputs)):
-            rule = "its inputs changed while it ran"
-            said = conclude(failure, Scope.NOTHING, Origin.ENVIRONMENT, rule, mutating, view)
+            said = conclude(failure, Scope.NOTHING, Origin.ENVIRONMENT, OUTDATED, mutating, view)
             return said.model_copy(update={"outdated": True}), ledger
         known = classify(failure, mutating, view)
         if known is not None:

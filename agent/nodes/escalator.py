@@ -14,10 +14,10 @@ from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
 from agent.core.plan import Plan
 from agent.core.question import Asking, Schemas, question_about, question_before, still_open
-from agent.core.record import Answered, Escalated
+from agent.core.record import Answered, Committed, Escalated, TraceRecord
 from agent.core.value import JsonValue
 from agent.nodes.bodies import Bodies
-from agent.nodes.replies import Asked, Replies
+from agent.nodes.replies import PERSON, Asked, Replies
 from agent.nodes.scope import scope_of, thread_of
 from agent.nodes.state import RunState, RunUpdate, take_goal
 from agent.ports import Clock, Inbox, Letter
@@ -72,7 +72,12 @@ class Escalator:
             goal = take_goal(state["goal"], said.goal)
             return {"goal": goal, "heard": said.number, "phase": Phase.DISPATCHER}
         update = await self._replies.carry_out(state, asked, said)
-        return {**update, "trace": [*self._asked(state, questions), *self._answered(state, said)]}
+        trace: list[TraceRecord] = [
+            *self._asked(state, questions),
+            *self._answered(state, said),
+            *self._given(state, update),
+        ]
+        return {**update, "trace": trace}
 
     async def _open(self, state: RunState) -> tuple[Asked, dict[str, Question]]:
         """Everything there is to ask, with what it is about, by id."""
@@ -122,6 +127,26 @@ class Escalator:
     def _asked(self, state: RunState, questions: dict[str, Question]) -> list[Escalated]:
         at, run = self._clock.now(), state["ledger"].run
         return [Escalated(at=at, run=run, id=id_, question=each.question) for id_, each in questions.items()]
+
+    def _given(self, state: RunState, update: RunUpdate) -> list[Committed]:
+        """What a person has made themselves."""
+        at, run = self._clock.now(), state["ledger"].run
+        known = state["world"].artifacts
+        made = (each for each in update["world"].artifacts.values() if each.verification.by == (PERSON,))
+        return [
+            Committed(
+                at=at,
+                run=run,
+                step=None,
+                name=each.name,
+                version=each.version,
+                digest=each.digest,
+                unchanged=each.name in known and known[each.name].digest == each.digest,
+                inputs=each.inputs,
+            )
+            for each in made
+            if each.name not in known or known[each.name].verification != each.verification
+        ]
 
     def _answered(self, state: RunState, answers: dict[str, Answer]) -> list[Answered]:
         at, run = self._clock.now(), state["ledger"].run

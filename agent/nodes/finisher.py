@@ -4,7 +4,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.move import Finish
-from agent.core.outcome import Outcome, OutcomeStatus, completion, conclude, untold
+from agent.core.outcome import Outcome, borne_out, completion, conclude, untold
 from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus
 from agent.core.predicate import reads
@@ -25,9 +25,16 @@ class Finisher:
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Conclude. A claim of success that the grades do not bear out is not made."""
         outcome = state["outcome"] or await self._conclude(state)
-        ledger = state["ledger"]
+        ledger, move = state["ledger"], state["move"]
         ended = Ended(
-            at=self._clock.now(), run=ledger.run, status=outcome.status, reason=outcome.reason, verified=ledger.verified
+            at=self._clock.now(),
+            run=ledger.run,
+            status=outcome.status,
+            reason=outcome.reason,
+            verified=ledger.verified,
+            claimed=move.status if isinstance(move, Finish) else None,
+            missing=outcome.missing,
+            stop=move.stop if isinstance(move, Finish) else None,
         )
         # what only reads and is still in flight ends with the run; it is to do again, not running
         idle = state["plan"].with_steps(
@@ -46,12 +53,11 @@ class Finisher:
         assert isinstance(move, Finish)
         named = {name for each in goal.criteria if each.predicate for name in reads(each.predicate)}
         view = await self._bodies.view(world, named)
-        status, reason = move.status, move.reason
-        judged = completion(goal, plan, world, view)
-        if status is OutcomeStatus.SATISFIED and not judged.complete:
-            status, reason = OutcomeStatus.NO_PROGRESS, "; ".join(judged.missing)
+        missing = completion(goal, plan, world, view).missing
+        status = borne_out(move.status, missing)
+        reason = move.reason if status is move.status else "; ".join(missing)
         outcome = conclude(status, reason, goal, plan, world, view, move.proof)
-        return outcome.model_copy(update={"limit": move.limit})
+        return outcome.model_copy(update={"limit": move.stop.limit if move.stop else ""})
 
 
 def _report(outcome: Outcome, plan: Plan) -> str:

@@ -126,6 +126,7 @@ class Verifier:
                 version=after.artifacts[name].version,
                 digest=after.artifacts[name].digest,
                 unchanged=_same(before, after, name),
+                inputs=after.artifacts[name].inputs,
             )
             for name in step.produces
         ]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent.core.control import Choice
-from agent.core.ladder import FIRST_RUNG, LADDER, Rung, choose_rung
+from agent.core.ladder import FIRST_RUNG, LADDER, Rung
 from agent.core.limits import Limits
 from agent.core.move import Broken as BrokenMove
 from agent.core.move import Start
@@ -13,6 +13,7 @@ from agent.core.outcome import OutcomeStatus
 from agent.core.phase import LEGAL, Phase
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.predicate import Verdict
+from agent.core.recompute import contradictions
 from agent.core.record import Committed, Escalated, Judged, Recovered
 from agent.core.reference import resolve
 from agent.core.value import digest
@@ -141,7 +142,7 @@ class Watch:
                 self._became_done(step, before, update, after)
         judged = {each.step: each for each in update.get("trace", ()) if isinstance(each, Judged)}
         for record in update.get("trace", ()):
-            if isinstance(record, Committed) and not _verified(judged.get(record.step or "")):  # type: ignore[arg-type]
+            if isinstance(record, Committed) and record.step and not _verified(judged.get(record.step)):
                 raise Broken(f"I3: {record.name} was committed without a verified judgement")
 
     def _became_done(self, step: Step, before: RunState, update: RunUpdate, after: RunState) -> None:
@@ -157,11 +158,8 @@ class Watch:
             raise Broken(f"I3: {before['phase']} marked {step.key} done, which nobody verified")
 
     def _recovered(self, record: Recovered) -> None:
-        """I5 and I8: a rung that the record explains, within its budget, and never lower for the same failure."""
+        """I5: a rung within its budget, and never lower for the same failure."""
         choice, classified = record.choice, record.classified
-        again = choose_rung(classified, record.options, record.limits, record.ledger, record.ordered, record.resting)
-        if again != choice:
-            raise Broken(f"I8: the record says {choice}, and gives {again}")
         self.rungs[choice.rung] += 1
         failure = classified.failure
         if choice.joined and choice.rung is Rung.REPLAN:
@@ -227,6 +225,9 @@ class Watch:
             raise Broken(f"I6: the report shows {shown} of {there}")
         if outcome.status is OutcomeStatus.SATISFIED:
             self._satisfied(state)
+        wrong = next(contradictions(state["trace"]), None)
+        if wrong:
+            raise Broken(f"I8: {wrong}")
         moves, bound = state["ledger"].moves, self._bound()
         self.fullest = max(self.fullest, moves / bound)
         if moves > bound:
