@@ -25,7 +25,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench mutate simulate studio format lock clean
+.PHONY: help demo test check bench mutate simulate kills studio format lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ mutate: $(VENV)/.runtime ## Mutate one constraint at every point of the three sc
 
 simulate: $(VENV)/.dev ## Hold the invariants over random runs (ARGS="--runs 1000000", ARGS="--seed 17")
 	@$(BIN)/python -m tests.simulation $(ARGS)
+
+kills: $(VENV)/.dev ## Kill runs anywhere and resume them (ARGS="--schedules 1000", ARGS="--seed 17")
+	@$(BIN)/python -m tests.simulation.kills $(ARGS)
 
 studio: $(VENV)/.studio ## Set up and serve the graph to LangGraph Studio, from this machine alone
 	@LANGSMITH_TRACING=false LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_CLI_NO_ANALYTICS=1 \

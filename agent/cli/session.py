@@ -72,7 +72,8 @@ class Session:
     def standing(self) -> Standing:
         """The thread as it was last written."""
         snapshot = self.graph.get_state(self.config)
-        return Standing(snapshot.values, _questions(snapshot), unfinished=bool(snapshot.next))
+        # not `next`: that leaves out a node that has written, and whose process died before its checkpoint
+        return Standing(snapshot.values, _questions(snapshot), unfinished=bool(snapshot.tasks))
 
 
 def is_plannable(goal: Goal) -> bool:

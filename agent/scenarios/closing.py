@@ -52,6 +52,7 @@ GOAL = Goal(
 @contextmanager
 def _open(workspace: Path, conditions: Conditions, _: ChangeGoal) -> Iterator[Prepared]:
     books = Books(workspace, conditions)
+    books.go_on()
     with serving(Office(workspace, tally_in(workspace), conditions.faults)) as port:
         client = ExportClient(port)
         yield Prepared(

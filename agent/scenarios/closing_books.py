@@ -93,11 +93,16 @@ class Books:
     def write(self, name: str, text: str) -> JsonValue:
         """Write a file and say what is there; the statement is the moment of the event."""
         found = written(self.folder / name, text)
-        if name == STATEMENT and self._conditions.event == RATES_CORRECTED and not self.tally.count("event"):
+        self.go_on()
+        return found
+
+    def go_on(self) -> None:
+        """Let the event happen if its moment has come; also when a kill came between the two."""
+        due = self._conditions.event == RATES_CORRECTED and self.seen(STATEMENT) is not None
+        if due and not self.tally.count("event"):
             write_whole(self.rates, json.dumps(CORRECTED_RATES))
             # noted after the edit, which may safely be made twice, so that no kill can make it fall out
             self.tally.add("event")
-        return found
 
     def seen(self, name: str) -> JsonValue:
         """A file as it stands; None when it is not there."""

@@ -120,7 +120,7 @@ def drive(
         saver = doom.saver(open_saver(database))
         with closing(saver.conn):
             graphs.append(assemble(tools, database, SETTINGS, checkpointer=saver))
-            begun = resume and graphs[0].get_state(THREAD).next
+            begun = resume and graphs[0].get_state(THREAD).tasks
             return graphs[0].invoke(None if begun else {"goal": prepared.goal}, THREAD)
 
 

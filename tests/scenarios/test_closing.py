@@ -1,5 +1,6 @@
 """The closing scenario: two branches, three faults of other kinds, and rates that are corrected in the middle."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ from agent.core.plan import upstream
 from agent.core.record import AttemptEnded, Recovered
 from agent.core.value import JsonValue
 from agent.scenarios import SCENARIOS
-from agent.scenarios.closing_books import Books
-from agent.scenarios.closing_data import BOOK, JOURNAL, RATES, SHELVES, balances_of, differences_of
+from agent.scenarios.closing_books import RATES_CORRECTED, STATEMENT, Books
+from agent.scenarios.closing_data import BOOK, CORRECTED_RATES, JOURNAL, RATES, SHELVES, balances_of, differences_of
 from agent.scenarios.closing_office import Office
 from agent.scenarios.scenario import Conditions, tally_in
 from tests.scenarios.driving import drive
@@ -73,6 +74,15 @@ def test_corrected_rates_redo_three_steps_of_one_branch(tmp_path):
     found = counts(tmp_path)
     assert [found[name] for name in ("read_rates", "balance_accounts", "write_statement")] == [2, 2, 2]
     assert [found[name] for name in ("load_ledger", "write_stocklist", "POST /closings")] == [1, 1, 1]
+
+
+def test_an_event_whose_moment_was_cut_short_by_a_kill_happens_when_the_world_is_opened_again(tmp_path):
+    conditions = Conditions(event=RATES_CORRECTED)
+    with CLOSING.prepare(tmp_path, event=RATES_CORRECTED):
+        (tmp_path / STATEMENT).write_text("written, and then the process died")
+    with CLOSING.prepare(tmp_path):
+        assert json.loads(Books(tmp_path, conditions).rates.read_text()) == CORRECTED_RATES
+    assert CLOSING.counts(tmp_path)["event"] == 1
 
 
 def test_a_second_closing_of_the_thread_does_no_work_again(tmp_path):
