@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
 from agent.core.consent import Consent, unknown_tools
@@ -28,8 +27,8 @@ from agent.nodes.verifier import Verifier
 from agent.ports import Clock, Patcher, Planner, ScopeModel
 from agent.settings import Settings
 from agent.store.artifacts import ArtifactStore, SqliteArtifacts, StoreArtifacts
-from agent.store.checkpoints import backing_file
-from agent.store.database import Database, memory_database, open_database
+from agent.store.checkpoints import Elsewhere, lie_in
+from agent.store.database import Database, memory_database, open_database, place_of
 from agent.store.inbox import GoalInbox
 from agent.store.journal import SqliteJournal
 from agent.tools.calling import Caller
@@ -66,8 +65,9 @@ def build_graph(
 ) -> LoopGraph:
     """Build the runtime over some tools: `graph.invoke({"goal": Goal(wants=["report"])}, config)`.
 
-    The effect journal and large artifacts live and die with the checkpoints: in the file of a `SqliteSaver`,
-    in memory beside an `InMemorySaver` or without a checkpointer.
+    The effect journal and large artifacts live and die with the checkpoints: in the file of a `SqliteSaver`, the
+    database of a `PostgresSaver`, in memory beside an `InMemorySaver` or without a checkpointer; beside one of
+    another kind, where the settings say.
 
     Args:
         tools: LangChain tools or functions; those with a `contract` can be planned without a model.
@@ -78,7 +78,7 @@ def build_graph(
 
     Raises:
         ValueError: two tools of one name, a stand-in for an unknown tool, or settings that make no sense.
-        DatabaseRefused: the checkpoints' file is damaged or newer than this release.
+        DatabaseRefused: the checkpoints' database is damaged, newer than this release, or not accessible.
     """
     chosen = settings or Settings()
     database = _database_beside(checkpointer, chosen)
@@ -153,11 +153,13 @@ _MEMORY: WeakKeyDictionary[BaseCheckpointSaver[Any], Database] = WeakKeyDictiona
 
 
 def _database_beside(checkpointer: BaseCheckpointSaver[Any] | None, settings: Settings) -> Database:
-    file = backing_file(checkpointer)
-    if file is not None:
-        return open_database(file)
+    """What has to live and die with the checkpoints lies where they do, or where the settings say."""
     if checkpointer is None:
         return memory_database()
-    if isinstance(checkpointer, InMemorySaver) or type(checkpointer).__module__.endswith("sqlite"):
-        return _MEMORY.setdefault(checkpointer, memory_database())
-    return open_database(settings.home / "kintsugi.db")
+    match lie_in(checkpointer):
+        case Elsewhere.MEMORY:
+            return _MEMORY.setdefault(checkpointer, memory_database())
+        case Elsewhere.UNKNOWN:
+            return open_database(place_of(settings))
+        case place:
+            return open_database(place)

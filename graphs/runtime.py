@@ -13,16 +13,16 @@ from agent.app import assemble
 from agent.models.chat import chat_model
 from agent.scenarios import SCENARIOS
 from agent.settings import Settings
-from agent.store.database import open_database
+from agent.store.database import open_database, place_of
 from agent.tools.loading import load_tools
 from graphs.loop import LoopGraph
 
 
 def make_graph(settings: Settings | None = None) -> LoopGraph:
-    """Build the bare graph. Its effect journal and large artifacts lie in the home folder."""
+    """Build the bare graph. Its effect journal and large artifacts lie in the home folder, or in Postgres."""
     settings = settings or Settings()
     tools = load_tools(settings.tools) if settings.tools else _packaged(settings)
-    return assemble(tools, open_database(settings.home / "studio.db"), settings, model=chat_model(settings))
+    return assemble(tools, open_database(place_of(settings, "studio.db")), settings, model=chat_model(settings))
 
 
 def _packaged(settings: Settings) -> Sequence[Any]:

@@ -10,9 +10,44 @@ os.environ["LANGCHAIN_TRACING_V2"] = "false"
 for name in [each for each in os.environ if each.startswith("KINTSUGI_") or each in ("OPENAI_API_KEY", "COLUMNS")]:
     del os.environ[name]
 
-from hypothesis import HealthCheck, settings  # noqa: E402 - the environment comes first
+from collections.abc import Iterator  # noqa: E402 - the environment comes first
+from pathlib import Path  # noqa: E402
+from typing import TYPE_CHECKING  # noqa: E402
+
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+if TYPE_CHECKING:
+    from agent.store.database import Place
+    from agent.store.postgres import Postgres
+    from tests.postgres import Server
 
 settings.register_profile(
     "kintsugi", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.load_profile("kintsugi")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator["Server"]:
+    """A Postgres server, started when the first test wants it."""
+    from tests.postgres import Server
+
+    started = Server()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def postgres(server: "Server") -> Iterator["Postgres"]:
+    """A database of the test's own."""
+    place = server.create()
+    yield place
+    server.drop(place)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> "Place":
+    """Where a database may lie: what holds on the one has to hold on the other."""
+    found: Place = tmp_path / "kintsugi.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    return found

@@ -12,8 +12,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from agent.boundary import masked, secret
 from agent.settings import Settings
+from agent.store.checkpoints import open_saver
 from agent.store.connection import DatabaseRefused
-from agent.store.database import open_database
+from agent.store.database import open_database, place_of
 from agent.tools.loading import ToolsNotFound, load_tools
 
 SECONDS = 2.0
@@ -36,7 +37,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
     yield _python()
     yield Finding("packages", True, ", ".join(f"{name} {_version(name)}" for name in _PACKAGES))
     yield _home(settings.home)
-    yield _database(settings.home / "kintsugi.db")
+    yield _database(settings)
     yield _tools(settings)
     yield _model(settings)
     yield _langsmith()
@@ -62,14 +63,16 @@ def _home(home: Path) -> Finding:
     return Finding("home", fine, f"{home}{there}" if fine else f"{home}: {nearest} cannot be written to")
 
 
-def _database(path: Path) -> Finding:
-    if not path.exists():
-        return Finding("database", True, f"{path}, made by the first run")
+def _database(settings: Settings) -> Finding:
+    place = place_of(settings)
+    if isinstance(place, Path) and not place.exists():
+        return Finding("database", True, f"{place}, made by the first run")
     try:
-        open_database(path).close()
+        open_database(place).close()
+        open_saver(place).conn.close()
     except DatabaseRefused as error:
         return Finding("database", False, str(error))
-    return Finding("database", True, f"{path} opens")
+    return Finding("database", True, f"{place} opens")
 
 
 def _tools(settings: Settings) -> Finding:

@@ -16,7 +16,7 @@ from agent.core.goal import Goal
 from agent.settings import Settings
 from agent.store.checkpoints import open_saver
 from agent.store.connection import DatabaseRefused
-from agent.store.database import Database, open_database
+from agent.store.database import Database, open_database, place_of
 from agent.store.inbox import GoalInbox
 from agent.store.runs import RUNNING, Run, RunIndex
 
@@ -99,11 +99,11 @@ def open_home(settings: Settings, make: bool = True) -> Iterator[Home]:
     Raises:
         BadInput: the database cannot be trusted or used, or there is none and none is to be made.
     """
-    path = settings.home / "kintsugi.db"
-    if not make and not path.exists():
+    place = place_of(settings)
+    if not make and isinstance(place, Path) and not place.exists():
         raise BadInput(f"there are no runs in {settings.home}: {NONE}")
     try:
-        database = open_database(path)
+        database = open_database(place)
     except DatabaseRefused as error:
         raise BadInput(str(error)) from error
     with database:

@@ -1,6 +1,7 @@
 """What does `kintsugi mutate` do? It replays a scenario, or a thread's tools and goal, and prints the matrix."""
 
 from functools import partial
+from pathlib import Path
 
 from rich.progress import Progress
 from rich.table import Table
@@ -21,6 +22,7 @@ from agent.mutation.replay import built
 from agent.mutation.report import Report, by_kind
 from agent.scenarios import SCENARIOS
 from agent.settings import Settings
+from agent.store.database import place_of
 from agent.tools.registry import Registry
 
 
@@ -67,7 +69,8 @@ def _ground(settings: Settings, name: str, real: bool) -> Open:
     if name in SCENARIOS:
         return ground_in(SCENARIOS[name])
     known = f"there is no scenario or thread {name!r}; scenarios: {', '.join(SCENARIOS)}"
-    if not (settings.home / "kintsugi.db").exists():
+    place = place_of(settings)
+    if isinstance(place, Path) and not place.exists():
         raise BadInput(known)
     with open_home(settings, make=False) as home:
         run = home.runs.get(name)

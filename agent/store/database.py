@@ -49,11 +49,13 @@ def open_database(place: Place | str = DEFAULT_PATH) -> Database:
     """Open a database, making the file or the tables when there are none, and bringing older ones up to date.
 
     Args:
-        place: a Postgres database, or the path of a file.
+        place: a Postgres database or its URL, or the path of a file.
 
     Raises:
         DatabaseRefused: it is damaged, no database, of a newer release, or not accessible.
     """
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        place = Postgres(place)
     if isinstance(place, Postgres):
         prepare(place)
         return Database(place, Lane(PostgresConnection(place)), Lane(PostgresConnection(place)))

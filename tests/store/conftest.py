@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.store.database import Database, open_database
+from agent.store.database import Database, Place, open_database
+from agent.store.postgres import Postgres
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,8 +21,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def database(path: Path) -> Iterator[Database]:
-    with open_database(path) as opened:
+def database(place: Place) -> Iterator[Database]:
+    with open_database(place) as opened:
         yield opened
 
 
@@ -40,3 +41,8 @@ def child() -> Iterator[Callable[..., Child]]:
     for each in children:
         each.kill()
         each.communicate()
+
+
+def spelled(place: Place) -> str:
+    """How another process is told of it."""
+    return place.url if isinstance(place, Postgres) else str(place)

@@ -17,21 +17,21 @@ from agent.core.effect import (
     UnknownEffect,
 )
 from agent.core.value import digest
-from agent.store.database import memory_database, open_database
+from agent.store.database import Place, memory_database, open_database
 from agent.store.journal import MemoryJournal, SqliteJournal
-from tests.store.conftest import Child
+from tests.store.conftest import Child, spelled
 
 
 def effect(thread: str = "42", tool: str = "post", repetition: int = 0, **args: str) -> EffectIdentity:
     return EffectIdentity(thread, tool, digest({**args}), repetition)
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "postgres", "memory"])
 def journal(request: pytest.FixtureRequest, path: Path) -> Iterator[EffectJournal]:
     if request.param == "memory":
         yield MemoryJournal()
         return
-    with open_database(path) as database:
+    with open_database(path if request.param == "sqlite" else request.getfixturevalue("postgres")) as database:
         yield SqliteJournal(database)
 
 
@@ -170,8 +170,8 @@ with open_database(sys.argv[1]) as database:
 """
 
 
-def test_of_two_processes_that_begin_one_effect_one_is_let_through(path: Path, child: Callable[..., Child]) -> None:
-    two = [child(BEGIN, path, step) for step in ("s1", "s2")]
+def test_of_two_processes_that_begin_one_effect_one_is_let_through(place: Place, child: Callable[..., Child]) -> None:
+    two = [child(BEGIN, spelled(place), step) for step in ("s1", "s2")]
     assert [each.stdout and each.stdout.readline() for each in two] == ["ready\n"] * 2
     for number in range(50):
         for each in two:
@@ -183,9 +183,9 @@ def test_of_two_processes_that_begin_one_effect_one_is_let_through(path: Path, c
 
 
 def test_a_process_killed_between_begin_and_done_leaves_the_effect_open(
-    path: Path, child: Callable[..., Child]
+    place: Place, child: Callable[..., Child]
 ) -> None:
-    killed = child(BEGIN, path, "s1")
+    killed = child(BEGIN, spelled(place), "s1")
     assert killed.stdin is not None
     assert killed.stdout is not None
     killed.stdin.write("0\n")
@@ -195,7 +195,7 @@ def test_a_process_killed_between_begin_and_done_leaves_the_effect_open(
     killed.wait()
 
     async def asked_again() -> Begun:
-        with open_database(path) as database:
+        with open_database(place) as database:
             return await SqliteJournal(database).begin(EffectIdentity("42", "post", "0"), "s2")  # type: ignore[arg-type]
 
     assert asyncio.run(asked_again()) == Open("s1", 1)

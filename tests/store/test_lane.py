@@ -1,5 +1,6 @@
 import asyncio
 import gc
+import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from agent.store.connection import Connection, transaction
-from agent.store.database import memory_database, open_database
+from agent.store.database import Place, memory_database, open_database
 from agent.store.lane import Lane
 from agent.store.sqlite import connect
 
 
 def insert(connection: Connection) -> None:
-    connection.execute("INSERT INTO kintsugi_artifacts VALUES (hex(randomblob(9)), '')")
+    connection.execute("INSERT INTO kintsugi_artifacts VALUES (?, ?)", (secrets.token_hex(), b""))
 
 
 def count(connection: Connection) -> int:
@@ -21,27 +22,27 @@ def count(connection: Connection) -> int:
     return int(found)
 
 
-def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
+def test_a_failed_transaction_leaves_nothing(place: Place) -> None:
     def failing(connection: Connection) -> None:
         with transaction(connection, "42"):
             insert(connection)
             raise KeyError("stop")
 
-    with open_database(path) as database:
+    with open_database(place) as database:
         with pytest.raises(KeyError):
             database.quick.call(failing)
         assert database.quick.call(count) == 0
 
 
-def test_many_threads_and_both_lanes_may_write_at_once(path: Path) -> None:
-    with open_database(path) as database, ThreadPoolExecutor(16) as threads:
+def test_many_threads_and_both_lanes_may_write_at_once(place: Place) -> None:
+    with open_database(place) as database, ThreadPoolExecutor(16) as threads:
         for written in [threads.submit(lane.call, insert) for lane in (database.quick, database.durable) * 50]:
             written.result()
         assert database.quick.call(count) == 100
 
 
-def test_one_lane_serves_several_event_loops_in_turn(path: Path) -> None:
-    with open_database(path) as database:
+def test_one_lane_serves_several_event_loops_in_turn(place: Place) -> None:
+    with open_database(place) as database:
         for _ in range(3):
             asyncio.run(database.quick.run(insert))
         assert database.quick.call(count) == 3
@@ -70,14 +71,14 @@ async def test_work_handed_over_is_done_although_its_caller_is_cancelled() -> No
         assert await database.quick.run(count) == 1
 
 
-def test_closing_finishes_what_was_handed_over(path: Path) -> None:
+def test_closing_finishes_what_was_handed_over(place: Place) -> None:
     free = threading.Event()
-    with open_database(path) as database:
+    with open_database(place) as database:
         database.quick.submit(lambda _: free.wait())
         database.quick.submit(insert)
         free.set()
     database.close()
-    with open_database(path) as database:
+    with open_database(place) as database:
         assert database.quick.call(count) == 1
 
 

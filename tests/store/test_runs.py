@@ -1,11 +1,10 @@
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from agent.store.database import Database, open_database
+from agent.store.database import Database, Place, open_database
 from agent.store.runs import RUNNING, WAITING, Run, RunIndex
-from tests.store.conftest import Child
+from tests.store.conftest import Child, spelled
 
 
 def test_an_accepted_run_is_listed_with_its_goal(database: Database) -> None:
@@ -77,11 +76,11 @@ sys.stdin.read()
 """
 
 
-def test_a_run_killed_before_its_first_checkpoint_is_listed(path: Path, child: Callable[..., Child]) -> None:
-    killed = child(ACCEPT_THEN_STALL, path)
+def test_a_run_killed_before_its_first_checkpoint_is_listed(place: Place, child: Callable[..., Child]) -> None:
+    killed = child(ACCEPT_THEN_STALL, spelled(place))
     assert killed.stdout is not None
     assert killed.stdout.readline() == "accepted\n"
     killed.kill()
     killed.wait()
-    with open_database(path) as database:
+    with open_database(place) as database:
         assert [(run.thread, run.goal, run.status) for run in RunIndex(database).list()] == [("42", "load it", RUNNING)]
