@@ -18,6 +18,7 @@ from agent.core.goal import Goal
 from agent.core.phase import LEGAL, START, Phase
 from agent.nodes.scope import KEY, Portal, RunScope
 from agent.nodes.state import RunInput, RunState, RunUpdate, written
+from agent.store.packing import packing
 from agent.store.serde import trusting
 
 PhaseNode = Callable[[RunState, RunnableConfig], Coroutine[Any, Any, RunUpdate]]
@@ -102,7 +103,7 @@ def draw(
         targets: dict[Hashable, str] = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
         builder.add_conditional_edges(phase.value, _Route(), targets)
     builder.set_entry_point(START.value)
-    saver = trusting(checkpointer) if checkpointer is not None else None
+    saver = trusting(packing(checkpointer)) if checkpointer is not None else None
     return _loop(builder.compile(checkpointer=saver, store=store, name=name).__dict__)
 
 

@@ -93,6 +93,9 @@ class Changes(Added):
 SNAPSHOTS = 1000
 """Updates between two whole values. A resume reads back to the last; a long run would drown in them."""
 
+HARVESTS = SNAPSHOTS // 3
+"""The same number of super-steps, for what is written in one of three."""
+
 
 class RunState(TypedDict):
     """All channels. Derived facts (ready, blocked, progress) are computed, never stored."""
@@ -103,7 +106,7 @@ class RunState(TypedDict):
     """Number of the last changed goal that was taken out of the inbox."""
     facts: dict[str, JsonValue]
     """World layer, input: facts stated by the caller; intake takes them into the world."""
-    world: Annotated[World, Changes(take_world, snapshot_frequency=SNAPSHOTS)]
+    world: Annotated[World, Changes(take_world, snapshot_frequency=HARVESTS)]
     """World layer. Written by the verifier alone, and by marks."""
     plan: Annotated[Plan, Changes(take_plan, snapshot_frequency=SNAPSHOTS)]
     """Plan layer: disposable. Revision 0 is no plan."""

@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent.core.value import Value
+from agent.store.packing import Packing
 
 TypeName = tuple[str, ...]
 
@@ -22,10 +23,12 @@ def trusting(checkpointer: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]
     """
     serde = checkpointer.serde
     # one that allows everything stays itself when a name is added to what it allows
-    if type(serde) is not JsonPlusSerializer or serde.with_msgpack_allowlist([("no", "Type")]) is not serde:
+    if not isinstance(serde, JsonPlusSerializer) or type(serde) not in (JsonPlusSerializer, Packing):
+        return checkpointer
+    if serde.with_msgpack_allowlist([("no", "Type")]) is not serde:
         return checkpointer
     clone = copy.copy(checkpointer)
-    clone.serde = JsonPlusSerializer(allowed_msgpack_modules=tuple(known_types()))
+    clone.serde = type(serde)(allowed_msgpack_modules=tuple(known_types()))
     return clone
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from agent.store.connection import DatabaseRefused, transaction
+from agent.store.layout import lay_out
 from agent.store.schema import SQLITE, migrate, read_schema, refuse_newer
 
 Synchronous = Literal["NORMAL", "FULL"]
@@ -82,6 +83,7 @@ def prepare(path: Path) -> None:
         with closing(connect(path, "FULL")) as connection:
             _use_wal(connection)
             migrate(connection, SQLITE, path)
+            lay_out(connection)
     except OSError as error:
         raise DatabaseRefused(f"cannot use {path} as a database: {error.strerror or error}") from error
     except sqlite3.Error as error:

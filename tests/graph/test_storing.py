@@ -1,6 +1,8 @@
 """What lies in a checkpoint comes back equal, strictly read, and a value edited as a mapping behaves the same."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 
 from agent import Limits, Settings, build_graph
 from agent.store.checkpoints import async_saver, open_saver
-from agent.store.database import open_database
+from agent.store.packing import Packing
 from tests.builders import Calls, always, arun, calm, goal, once, questions, run, statuses, thread, values
 from tests.test_boundary import http
 
@@ -193,11 +195,13 @@ def test_a_secret_in_an_error_is_in_no_checkpoint(tmp_path: Path) -> None:
     tools = [calls.tool("x", "", always(RuntimeError("token=hunter2secret was refused")))]
     graph = build_graph(tools, settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
     run(graph, goal("x"))
-    with open_database(tmp_path / "k.db"):
-        pass
-    written = b"".join(each.read_bytes() for each in tmp_path.iterdir())
-    assert b"was refused" in written
-    assert b"hunter2secret" not in written
+    with closing(sqlite3.connect(tmp_path / "k.db")) as opened:
+        rows = opened.execute("SELECT type, value FROM writes UNION ALL SELECT type, checkpoint FROM checkpoints")
+        unpacked = repr([Packing().loads_typed(each) for each in rows])
+    raw = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert "was refused" in unpacked
+    assert "hunter2secret" not in unpacked
+    assert b"hunter2secret" not in raw
 
 
 def test_settings_beat_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
