@@ -1,5 +1,6 @@
 """Settings: one frozen value. An argument beats the environment (`KINTSUGI_*`, `.env`), which beats the default."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -32,7 +33,9 @@ class Settings(BaseSettings):
     max_tokens: int = Field(default=2048, gt=0)
     """Most tokens of one model reply: a model that rambles is cut off."""
     tools: str | None = None
-    """`module:attribute` with a list of tools, for the graph that `langgraph dev` serves."""
+    """Where the tools come from, as words: `workspace:. jobs.tools:TOOLS` (`agent/tools/loading.py`)."""
+    mcp: Path | None = None
+    """An `mcp.json`: the tools of its servers are there beside `tools`."""
     limits: Limits = Limits()
     prices: dict[str, Price] = Field(default_factory=dict)
     """Money by model, as `{"gpt-5": {"tokens_in": 1.25, "tokens_out": 10}}` per million; `*` is any other model."""
@@ -48,3 +51,9 @@ class Settings(BaseSettings):
     """Tools whose calls wait for it whatever `approve` says; `"a b"` or a list."""
     jitter: float = Field(default=0.25, ge=0, le=1)
     """Random share added to every backoff, so that parallel steps do not come back together."""
+
+    @property
+    def sources(self) -> str | None:
+        """The words of `tools` and `mcp` together; None when neither is set."""
+        words = [self.tools] if self.tools else []
+        return " ".join([*words, *(shlex.quote(f"mcp:{each}") for each in (self.mcp,) if each)]) or None

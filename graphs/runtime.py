@@ -1,7 +1,8 @@
 """What `langgraph dev` serves: the runtime without a checkpointer or store of its own, configured by `.env`.
 
-The server brings its own checkpoints and refuses a graph that carries some. Without `KINTSUGI_TOOLS` the world
-of the packaged `config-report` scenario is served, under `KINTSUGI_HOME`, so that there is something to run.
+The server brings its own checkpoints and refuses a graph that carries some. Without `KINTSUGI_TOOLS` or
+`KINTSUGI_MCP` the world of the packaged `config-report` scenario is served, under `KINTSUGI_HOME`, so that there is
+something to run.
 """
 
 import atexit
@@ -21,7 +22,7 @@ from graphs.loop import LoopGraph
 def make_graph(settings: Settings | None = None) -> LoopGraph:
     """Build the bare graph. Its effect journal and large artifacts lie in the home folder, or in Postgres."""
     settings = settings or Settings()
-    tools = load_tools(settings.tools) if settings.tools else _packaged(settings)
+    tools = load_tools(settings.sources) if settings.sources else _packaged(settings)
     return assemble(tools, open_database(place_of(settings, "studio.db")), settings, model=chat_model(settings))
 
 

@@ -47,7 +47,15 @@ HomeOption = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 Model = Annotated[str | None, typer.Option("--model", help="Chat model, as openai:gpt-5. Default: KINTSUGI_MODEL.")]
 Tools = Annotated[
-    str | None, typer.Option("--tools", help="List of tools, as module:attribute. Default: KINTSUGI_TOOLS.")
+    list[str] | None,
+    typer.Option(
+        "--tools",
+        help="Tools: module:attribute, workspace:DIR, sqlite:FILE, http:, command:PROGRAM,..., steps:FILE. May be "
+        "given again. Default: KINTSUGI_TOOLS.",
+    ),
+]
+Mcp = Annotated[
+    Path | None, typer.Option("--mcp", help="MCP servers, as an mcp.json names them. Default: KINTSUGI_MCP.")
 ]
 
 
@@ -77,6 +85,7 @@ def kintsugi(
 def run(
     goal: Annotated[str, typer.Argument(help="A .toml goal file, or text (needs a model).", show_default=False)],
     tools: Tools = None,
+    mcp: Mcp = None,
     thread: Annotated[str | None, typer.Option(help="Name of the run. Default: a new one.")] = None,
     model: Model = None,
     json: Json = False,
@@ -84,9 +93,11 @@ def run(
 ) -> None:
     """Work towards a goal with your tools. A thread that has run before keeps what holds."""
     from agent.cli import commands
+    from agent.cli.supply import asked_for
 
     settings = load_settings(home, model)
-    raise typer.Exit(commands.run(settings, goal, tools, thread or secrets.token_hex(3), json))
+    asked = asked_for(settings, tools or [], mcp)
+    raise typer.Exit(commands.run(settings, goal, asked, thread or secrets.token_hex(3), json))
 
 
 @app.command(epilog=EXITS)
@@ -110,15 +121,18 @@ def resume(
     answer: Annotated[str | None, typer.Option(help="A choice, or JSON: an answer, or answers by question id.")] = None,
     reason: Annotated[str, typer.Option(help="Why, for `skip` and `abort`; the text of a `hint`.")] = "",
     tools: Tools = None,
+    mcp: Mcp = None,
     model: Model = None,
     json: Json = False,
     home: HomeOption = None,
 ) -> None:
     """Go on with a run that was killed or interrupted, or that waits for an answer."""
     from agent.cli import commands
+    from agent.cli.supply import asked_for
 
     settings = load_settings(home, model)
-    raise typer.Exit(commands.resume(settings, thread, tools, answer, reason, json))
+    asked = asked_for(settings, tools or [], mcp)
+    raise typer.Exit(commands.resume(settings, thread, asked, answer, reason, json))
 
 
 @app.command(epilog=EXITS)

@@ -22,7 +22,10 @@ from agent.settings import Settings
 _PATH_LIMIT = 200
 """Longer text is no path; a file system would refuse to look."""
 
-NO_TOOLS = "which tools? Name a list of them with --tools module:attribute, or in KINTSUGI_TOOLS"
+NO_TOOLS = (
+    "which tools? Name a list of them with --tools module:attribute, or in KINTSUGI_TOOLS, or a source of them, as in "
+    "--tools workspace:."
+)
 
 
 def run(settings: Settings, stated: str, tools: str | None, thread: str, json: bool) -> Code:
@@ -30,7 +33,7 @@ def run(settings: Settings, stated: str, tools: str | None, thread: str, json: b
     goal = _stated(stated)
     _refuse_unplannable(goal, settings)
     with open_home(settings) as home:
-        reference = tools or _known_tools(home, thread) or settings.tools
+        reference = tools or _known_tools(home, thread) or settings.sources
         if reference is None:
             raise BadInput(NO_TOOLS)
         with open_session(home, thread, reference) as session:
@@ -56,7 +59,7 @@ def demo(settings: Settings, name: str | None, event: str | None, thread: str | 
 def resume(settings: Settings, thread: str, tools: str | None, answer: str | None, reason: str, json: bool) -> Code:
     """Go on with a thread."""
     with open_home(settings, make=False) as home:
-        reference = tools or home.run(thread).tools or settings.tools
+        reference = tools or home.run(thread).tools or settings.sources
         if reference is None:
             raise BadInput(NO_TOOLS)
         with open_session(home, thread, reference) as session:
@@ -74,7 +77,7 @@ def goal(
 ) -> Code:
     """Change the goal of a thread: at once, or through the inbox while another process works on it."""
     with open_home(settings, make=False) as home:
-        reference = home.run(thread).tools or settings.tools
+        reference = home.run(thread).tools or settings.sources
         changed = _changed(home, thread, new, wants, criteria, again)
         _refuse_unplannable(changed, settings)
         if is_claimed(settings.home, thread):

@@ -76,10 +76,10 @@ def _database(settings: Settings) -> Finding:
 
 
 def _tools(settings: Settings) -> Finding:
-    if settings.tools is None:
+    if settings.sources is None:
         return Finding("tools", True, "none configured; name them with --tools, or in KINTSUGI_TOOLS")
     try:
-        return Finding("tools", True, f"{settings.tools}: {len(load_tools(settings.tools))}")
+        return Finding("tools", True, f"{settings.sources}: {len(load_tools(settings.sources))}")
     except (ToolsNotFound, ImportError, SyntaxError, ValueError) as error:
         return Finding("tools", False, f"KINTSUGI_TOOLS: {error}")
 

@@ -77,7 +77,7 @@ def _ground(settings: Settings, name: str, real: bool) -> Open:
         if run is None:
             raise BadInput(known)
         scenario = scenario_of(run.tools)
-        return ground_in(scenario) if scenario else _own(home, name, run.tools or settings.tools, real)
+        return ground_in(scenario) if scenario else _own(home, name, run.tools or settings.sources, real)
 
 
 def _own(home: Home, thread: str, reference: str | None, real: bool) -> Open:

@@ -10,7 +10,8 @@ from typing import Any
 from agent.cli.exits import BadInput, bad_input
 from agent.core.goal import Goal
 from agent.scenarios import SCENARIOS, Scenario
-from agent.tools.loading import load_tools
+from agent.settings import Settings
+from agent.tools.loading import load_tools, settled
 
 _PREFIX = "scenario:"
 """In the run index: `scenario:NAME` stands for the tools of a packaged scenario."""
@@ -80,6 +81,21 @@ def workspace_of(home: Path, thread: str) -> Path:
     if not re.fullmatch(r"\w[\w.-]*", thread):
         raise BadInput(f"a demo's thread names a folder: use letters, digits, '.', '_' and '-', not {thread!r}")
     return home / "demo" / thread
+
+
+def asked_for(settings: Settings, tools: list[str], mcp: Path | None) -> str | None:
+    """What the command line says of tools, its files named from the top; None when it says nothing.
+
+    Either option alone leaves the other one's setting as it is.
+
+    Raises:
+        BadInput: it cannot be split into words.
+    """
+    if not tools and mcp is None:
+        return None
+    named = {"tools": " ".join(tools) or settings.tools, "mcp": mcp or settings.mcp}
+    with bad_input("--tools: "):
+        return settled(settings.model_copy(update=named).sources or "")
 
 
 def tools_of(reference: str) -> Sequence[Any]:
