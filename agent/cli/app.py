@@ -165,6 +165,32 @@ def trace(
     reading.trace(load_settings(home), thread, json)
 
 
+@app.command()
+def report(
+    thread: Thread,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File; - for standard output. Default: THREAD.html.")
+    ] = None,
+    home: HomeOption = None,
+) -> None:
+    """Write one HTML page: plan, timeline, recoveries, budgets, artifacts. It needs no network."""
+    from agent.cli import page
+
+    page.report(load_settings(home), thread, out)
+
+
+@app.command()
+def watch(
+    thread: Thread,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1. Default: a free one.", min=0, max=65535)] = 0,
+    home: HomeOption = None,
+) -> None:
+    """Serve the same page on this machine while the run goes on, until Ctrl-C."""
+    from agent.cli import serving
+
+    serving.watch(load_settings(home), thread, port)
+
+
 @app.command(epilog=EXITS)
 def mutate(
     name: Annotated[str, typer.Argument(metavar="THREAD|SCENARIO", help="What to replay.", show_default=False)],

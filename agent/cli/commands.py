@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from agent.cli.claim import is_claimed
 from agent.cli.document import spelled
 from agent.cli.exits import BadInput, Code, bad_input
 from agent.cli.home import Home, open_home
@@ -79,7 +80,7 @@ def goal(
         reference = home.run(thread).tools or settings.sources
         changed = _changed(home, thread, new, wants, criteria, again)
         _refuse_unplannable(changed, settings)
-        if home.is_worked_on(thread):
+        if is_claimed(settings.home, thread):
             return _leave(home, thread, changed, json)
         if reference is None:
             raise BadInput(NO_TOOLS)

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
 
+from agent.cli.claim import is_claimed
 from agent.cli.exits import BadInput
 from agent.core.goal import Goal
 from agent.settings import Settings
 from agent.store.checkpoints import open_saver
 from agent.store.connection import DatabaseRefused
 from agent.store.database import Database, open_database, place_of
-from agent.store.hold import KEY as HOLD
-from agent.store.hold import Hold
 from agent.store.inbox import GoalInbox
-from agent.store.leases import Leases
 from agent.store.runs import RUNNING, Run, RunIndex
 
 STOPPED = "stopped"
@@ -48,15 +47,6 @@ class Home:
         """Goals that were changed while their runs went on."""
         return GoalInbox(self.database)
 
-    @property
-    def leases(self) -> Leases:
-        """Who works on which thread."""
-        return Leases(self.database, self.settings.lease_seconds)
-
-    def is_worked_on(self, thread: str) -> bool:
-        """Whether somebody works on the thread at this moment."""
-        return self.leases.holder(thread) is not None
-
     def run(self, thread: str) -> Run:
         """The run of a thread.
 
@@ -73,7 +63,7 @@ class Home:
 
     def status(self, run: Run) -> str:
         """How the run stands; one that was killed still says `running` in the index."""
-        return STOPPED if run.status == RUNNING and not self.is_worked_on(run.thread) else run.status
+        return STOPPED if run.status == RUNNING and not is_claimed(self.folder, run.thread) else run.status
 
     def command(self, *words: str) -> str:
         """How to call this program on this home, as it can be pasted into a shell."""
@@ -86,21 +76,25 @@ class Home:
 
     def values(self, thread: str) -> dict[str, Any]:
         """The thread's state as it was last written; empty before the first checkpoint."""
+        values: dict[str, Any] = self.snapshot(thread).values
+        return values
+
+    def snapshot(self, thread: str) -> StateSnapshot:
+        """The same with what is asked, and where the run goes on."""
         from agent.app import assemble  # heavy, and most readers of a home need no graph
 
         saver = open_saver(self.database)
         with closing(saver.conn):
             graph = assemble([], self.database, self.settings, checkpointer=saver)
-            values: dict[str, Any] = graph.get_state(config_of(thread)).values
-            return values
+            return graph.get_state(config_of(thread))
 
 
 NONE = "no run was started yet"
 
 
-def config_of(thread: str, hold: Hold | None = None) -> RunnableConfig:
-    """How LangGraph is told which thread is meant, and that it is held already."""
-    return {"configurable": {"thread_id": thread, HOLD: hold}}
+def config_of(thread: str) -> RunnableConfig:
+    """How LangGraph is told which thread is meant."""
+    return {"configurable": {"thread_id": thread}}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What does it take to work on a thread? Its lease, tools, checkpoints, model and graph, all open at once."""
+"""What does it take to work on a thread? Its claim, tools, checkpoints, model and graph, all open at once."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -11,16 +11,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from agent.app import assemble
+from agent.cli.claim import Claimed, claim
 from agent.cli.exits import BadInput, bad_input
 from agent.cli.home import Home, config_of
 from agent.cli.supply import Supply, supplied
 from agent.core.control import Question, Questions
 from agent.core.goal import Goal
-from agent.core.lease import Busy
 from agent.core.outcome import Outcome
 from agent.settings import Settings
 from agent.store.checkpoints import open_saver
-from agent.store.hold import Hold
 from graphs.loop import LoopGraph
 
 NEEDS_MODEL = (
@@ -64,19 +63,17 @@ class Session:
     """Where its tools come from."""
     supply: Supply
     graph: LoopGraph
-    hold: Hold
-    """The thread, held from before its world is prepared until all is told, between two calls of the graph too."""
 
     @property
     def config(self) -> RunnableConfig:
         """How LangGraph is told which thread is meant."""
-        return config_of(self.thread, self.hold)
+        return config_of(self.thread)
 
     def standing(self) -> Standing:
         """The thread as it was last written."""
         snapshot = self.graph.get_state(self.config)
         # not `next`: that leaves out a node that has written, and whose process died before its checkpoint
-        return Standing(snapshot.values, _questions(snapshot), unfinished=bool(snapshot.tasks))
+        return Standing(snapshot.values, questions_of(snapshot), unfinished=bool(snapshot.tasks))
 
 
 def is_plannable(goal: Goal) -> bool:
@@ -92,17 +89,18 @@ def open_session(home: Home, thread: str, reference: str, event: str | None = No
         BadInput: tools, scenario, event, model or key cannot be used, or another process works on the thread.
     """
     with (
-        _held(home, thread) as hold,
+        _claimed(home, thread),
         supplied(reference, home.folder, thread, partial(home.inbox.put, thread), event) as supply,
         closing((saver := open_saver(home.database)).conn),
     ):
         model = _model(home.settings)
         with bad_input("--tools: "):
             graph = assemble(supply.tools, home.database, home.settings, model=model, checkpointer=saver)
-        yield Session(home, thread, reference, supply, graph, hold)
+        yield Session(home, thread, reference, supply, graph)
 
 
-def _questions(snapshot: StateSnapshot) -> dict[str, Question]:
+def questions_of(snapshot: StateSnapshot) -> dict[str, Question]:
+    """What a person is asked, by id."""
     asked: dict[str, Question] = {}
     for interrupt in snapshot.interrupts:
         asked |= Questions.model_validate(interrupt.value).questions
@@ -119,9 +117,11 @@ def _model(settings: Settings) -> BaseChatModel | None:
 
 
 @contextmanager
-def _held(home: Home, thread: str) -> Iterator[Hold]:
+def _claimed(home: Home, thread: str) -> Iterator[None]:
     try:
-        with home.leases.held(thread) as hold:
-            yield hold
-    except Busy as error:
-        raise BadInput(f"{error}; change its goal with `kintsugi goal`, or wait for it") from error
+        with claim(home.folder, thread):
+            yield
+    except Claimed as error:
+        raise BadInput(
+            f"{error} is working on thread {thread!r}; change its goal with `kintsugi goal`, or wait for it"
+        ) from error

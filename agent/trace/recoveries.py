@@ -22,8 +22,10 @@ class Taken:
     """What a patch changed."""
     revision: int = 0
     """Of the plan it led to; 0 when the plan stayed as it was."""
+    redone: tuple[StepId, ...] = ()
+    """Steps that are done again, or anew."""
     again: tuple[str, ...] = ()
-    """What the steps are for that are done again, or anew."""
+    """What they are for."""
     untouched: int = 0
     """Steps that stay as they are."""
     reused: tuple[ArtifactName, ...] = ()
@@ -91,6 +93,7 @@ def _led_to(taken: Taken, record: Planned | Repaired, names: Mapping[StepId, str
         taken,
         because=because,
         revision=record.revision,
+        redone=redone,
         again=tuple(names.get(each, each) for each in redone),
         untouched=len(record.delta.kept),
         reused=record.reused,
