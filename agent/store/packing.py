@@ -13,6 +13,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.store.example import EXAMPLE
+from agent.store.naming import Naming
 
 PACKED = "msgpack+1"
 """What LangGraph stores beside a packed value: its own spelling, packed against example 1."""
@@ -27,7 +28,7 @@ _DICTIONARY = JsonPlusSerializer().dumps_typed(EXAMPLE)[1]
 _PRIMED = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, _DICTIONARY)
 
 
-class Packing(JsonPlusSerializer):
+class Packing(Naming):
     """LangGraph's own serialiser, packing what it wrote. It reads both what is packed and what is not."""
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:

@@ -2,17 +2,14 @@
 
 import copy
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import Any
 
 from langchain_core import messages
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agent.core.value import Value
+from agent.store.naming import TypeName, our_types
 from agent.store.packing import Packing
-
-TypeName = tuple[str, ...]
 
 
 def trusting(checkpointer: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
@@ -34,15 +31,8 @@ def trusting(checkpointer: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]
 
 def known_types() -> Iterator[TypeName]:
     """Module and name of every type that may lie in a checkpoint, of the modules that are loaded."""
-    yield from ((v.__module__, v.__name__) for v in _subclasses(Value))
-    yield from ((e.__module__, e.__name__) for e in StrEnum.__subclasses__() if e.__module__.startswith("agent."))
+    yield from our_types()
     for name in messages.__all__:
         found = getattr(messages, name)
         if isinstance(found, type) and issubclass(found, messages.BaseMessage):
             yield found.__module__, found.__name__
-
-
-def _subclasses(base: type[Any]) -> Iterator[type[Any]]:
-    for derived in base.__subclasses__():
-        yield derived
-        yield from _subclasses(derived)

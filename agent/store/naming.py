@@ -1,0 +1,99 @@
+"""What is a type called today that a checkpoint names? It may have moved to another module, or been renamed since.
+
+LangGraph writes a type as module and name, and gives the bare data, or nothing, for one that is not there any more.
+Of our types the name alone counts, wherever they live; one that has another name today is in `RENAMED`.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+import ormsgpack
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from agent.core.value import Value
+
+RENAMED: dict[str, str] = {}
+"""A name that a released version has written -> the name of that type today."""
+
+_OURS = "agent."
+_NAMED = re.compile(rb"(agent\.[a-z0-9_.]+)(?:[\xa1-\xbf]|\xd9.)([A-Za-z_]\w*)", re.DOTALL)
+"""How module and name lie in MessagePack: two strings, the second behind its length."""
+
+_OF_A_TYPE = range(6)
+"""Extension codes of LangGraph whose content begins with a type's module and name."""
+
+TypeName = tuple[str, str]
+
+
+class UnknownType(RuntimeError):
+    """A checkpoint holds a type that this release does not have."""
+
+    def __init__(self, module: str, name: str) -> None:
+        super().__init__(
+            f"the checkpoint holds {module}.{name}, which this release does not know: it was written by a newer "
+            "Kintsugi; upgrade, or read it with the release that wrote it"
+        )
+
+
+class Naming(JsonPlusSerializer):
+    """LangGraph's own serialiser, which finds our types under the names they have today."""
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Read a value back.
+
+        Raises:
+            UnknownType: it holds one of our types that is not there any more, or not yet.
+        """
+        kind, stored = data
+        if kind == "msgpack" and _outdated(stored):
+            return super().loads_typed((kind, _renamed(stored)))
+        return super().loads_typed(data)
+
+
+def our_types() -> Iterator[TypeName]:
+    """Module and name of every type of ours that may lie in a checkpoint, of the modules that are loaded."""
+    yield from ((v.__module__, v.__name__) for v in _subclasses(Value))
+    yield from ((e.__module__, e.__name__) for e in StrEnum.__subclasses__() if e.__module__.startswith(_OURS))
+
+
+_today: dict[str, TypeName] = {}
+"""Our types by name; filled when one is asked for that is not in it, for modules are loaded later."""
+
+
+def _found(name: str) -> TypeName | None:
+    name = RENAMED.get(name, name)
+    if name not in _today:
+        _today.update({each[1]: each for each in our_types() if each[0].startswith(_OURS)})
+    return _today.get(name)
+
+
+def _outdated(stored: bytes) -> bool:
+    """Whether a name in it may not be today's. Text may look like one: then it is only looked at again."""
+    return any(
+        _today.get(name.decode()) != (module.decode(), name.decode()) for module, name in set(_NAMED.findall(stored))
+    )
+
+
+def _renamed(stored: bytes) -> bytes:
+    unknown: list[TypeName] = []
+
+    def extension(code: int, content: bytes) -> ormsgpack.Ext:
+        value = ormsgpack.unpackb(content, ext_hook=extension, option=ormsgpack.OPT_NON_STR_KEYS)
+        if code in _OF_A_TYPE and str(value[0]).startswith(_OURS):
+            found = _found(value[1])
+            value[:2] = found or value[:2]
+            unknown.extend([] if found else [(value[0], value[1])])  # what a hook throws is lost
+        return ormsgpack.Ext(code, ormsgpack.packb(value, option=ormsgpack.OPT_NON_STR_KEYS))
+
+    value = ormsgpack.unpackb(stored, ext_hook=extension, option=ormsgpack.OPT_NON_STR_KEYS)
+    if unknown:
+        raise UnknownType(*unknown[0])
+    return ormsgpack.packb(value, option=ormsgpack.OPT_NON_STR_KEYS)
+
+
+def _subclasses(base: type[Any]) -> Iterator[type[Any]]:
+    for derived in base.__subclasses__():
+        yield derived
+        yield from _subclasses(derived)
