@@ -31,10 +31,12 @@ from agent.store.checkpoints import Elsewhere, lie_in
 from agent.store.database import Database, memory_database, open_database, place_of
 from agent.store.inbox import GoalInbox
 from agent.store.journal import SqliteJournal
+from agent.store.leases import Leases
 from agent.tools.calling import Caller
 from agent.tools.inner import ReactLoop
 from agent.tools.registry import Registry
 from agent.tools.runner import ToolRunner
+from graphs.gate import Gate
 from graphs.loop import LoopGraph, PhaseNode, draw
 
 
@@ -120,7 +122,8 @@ def assemble(
         Phase.ESCALATOR: Escalator(asks, readers, consent, limits, registry.schemas(), bodies, inbox, clock),
         Phase.FINISHER: Finisher(bodies, clock),
     }
-    graph = draw(nodes, checkpointer, store)
+    gate = Gate(Leases(database, settings.lease_seconds), settings.busy)
+    graph = draw(nodes, gate, checkpointer, store)
     graph.change_goal = inbox.put
     return graph
 

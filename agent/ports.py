@@ -181,6 +181,11 @@ class Task(Value):
     """The artifact was made before: look whether its effect still stands before doing it again."""
     anew: bool = False
     """What stands was made from other inputs, so that it is out of date whatever its promise says."""
+    fence: int | None = None
+    """Token of the thread's lease: a run that has lost it begins nothing more."""
+    alone: bool = True
+    """Whoever held the thread before has ended. Otherwise they may be in the middle of a call, and what cannot be
+    seen now may come about any moment."""
 
     @property
     def again(self) -> bool:

@@ -41,6 +41,13 @@ class Settings(BaseSettings):
     """Money by model, as `{"gpt-5": {"tokens_in": 1.25, "tokens_out": 10}}` per million; `*` is any other model."""
     step_timeout: PositiveFloat = 3600.0
     """Seconds one attempt of a step may take."""
+    busy: Literal["wait", "refuse"] = "wait"
+    """What a second call on a thread does while a first goes on: `wait` for it, however long (cancel it, or press
+    Ctrl-C, to give up), for then nothing is lost; `refuse` raises `Busy`, which names the holder."""
+    lease_seconds: PositiveFloat = 30.0
+    """How long a thread stays with a process that fell silent and cannot be seen to have ended: one that is stopped,
+    or on another machine. Longer than any pause that machines make; at most a third of it passes between signs of life.
+    """
     inline_bytes: int = Field(default=4096, ge=0)
     """Artifacts up to this size travel in state; larger ones are stored once and state carries the digest."""
     escalation: Literal["ask", "finish"] = "ask"

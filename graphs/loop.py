@@ -5,9 +5,11 @@ thread of its own that lives as long as the call.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph._internal._config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -18,15 +20,19 @@ from agent.core.goal import Goal
 from agent.core.phase import LEGAL, START, Phase
 from agent.nodes.scope import KEY, Portal, RunScope
 from agent.nodes.state import RunInput, RunState, RunUpdate, written
+from agent.store.fence import fenced
+from agent.store.hold import KEY as HOLD
+from agent.store.hold import Hold
 from agent.store.packing import packing
 from agent.store.serde import trusting
+from graphs.gate import Gate
 
 PhaseNode = Callable[[RunState, RunnableConfig], Coroutine[Any, Any, RunUpdate]]
 
 PORTAL = "__run_portal"
 """Where the event loop of a synchronous call rides in `config["configurable"]`."""
 
-_NOT_CONSTRUCTED = ("_serde_allowlist", "change_goal", "grace")
+_NOT_CONSTRUCTED = ("_serde_allowlist", "change_goal", "gate", "grace")
 """Ours, and which types a strict deserialiser may revive: without it a server reads our values back as mappings."""
 
 RECURSION_LIMIT = 1_000_000
@@ -38,6 +44,8 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
 
     change_goal: Callable[[str, Goal], None]
     """Leave a changed goal for a run that is going on: `graph.change_goal(thread_id, goal)`."""
+    gate: Gate
+    """Lets one call at a time work on a thread."""
     grace: float = 30.0
     """Seconds that a write in flight may take to finish when a call is cancelled."""
 
@@ -46,26 +54,21 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
 
         Raises:
             ValueError: an answer was given although nothing is asked, or nothing any more.
+            Busy: another call works on the thread, and `Settings.busy` says not to wait for it.
+            Superseded: this process was stopped for so long that another has taken the thread over.
         """
-        if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
-            _refuse_unasked(self.get_state(config))
-        scope, portal = RunScope(), Portal()
-        try:
+        with Portal() as portal, portal.within(self._call(config)) as scope:
+            if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
+                _refuse_unasked(self.get_state(config))
             yield from super().stream(input, _scoped(config, scope, portal), **self._durable(config, kwargs))
-        finally:
-            portal.call(scope.close(self.grace))
-            portal.close()
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Run asynchronously; `ainvoke` comes through here as well."""
-        if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
-            _refuse_unasked(await self.aget_state(config))
-        scope = RunScope()
-        try:
+        async with self._call(config) as scope:
+            if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
+                _refuse_unasked(await self.aget_state(config))
             async for part in super().astream(input, _scoped(config, scope, None), **self._durable(config, kwargs)):
                 yield part
-        finally:
-            await scope.close(self.grace)
 
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
@@ -79,10 +82,42 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
         """The same, asynchronously."""
         return await super().aupdate_state(config, values, as_node or _entry(values), task_id)
 
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Any) -> RunnableConfig:
+        """Edit the state, step by step; all edits come through here. It holds the thread, as a run does."""
+        with Portal() as portal, portal.within(self._held(config)) as hold:
+            return super().bulk_update_state(_holding(config, hold), supersteps)
+
+    async def abulk_update_state(self, config: RunnableConfig, supersteps: Any) -> RunnableConfig:
+        """The same, asynchronously."""
+        async with self._held(config) as hold:
+            return await super().abulk_update_state(_holding(config, hold), supersteps)
+
+    @asynccontextmanager
+    async def _call(self, config: RunnableConfig | None) -> AsyncIterator[RunScope]:
+        """One call: it holds its thread, and what it has in flight is brought to an end before it lets go."""
+        async with self._held(config) as hold:
+            scope = RunScope(hold)
+            try:
+                yield scope
+            finally:
+                await scope.close(self.grace)
+
+    @asynccontextmanager
+    async def _held(self, config: RunnableConfig | None) -> AsyncIterator[Hold | None]:
+        seen = ensure_config(self.config, config)  # with what LangGraph itself will add: who calls, what is bound
+        if not self._has_saver(seen):
+            yield None
+            return
+        async with self.gate.hold(seen) as hold:
+            yield hold
+
+    def _has_saver(self, config: RunnableConfig) -> bool:
+        inherited = config.get("configurable", {}).get("__pregel_checkpointer")
+        return self.checkpointer not in (None, False) or inherited is not None
+
     def _durable(self, config: RunnableConfig | None, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Finished work is in the checkpoint before anything else happens, unless the caller decides otherwise."""
-        inherited = (config or {}).get("configurable", {}).get("__pregel_checkpointer")
-        durable = self.checkpointer not in (None, False) or inherited is not None
+        durable = self._has_saver(config or {})
         return {**kwargs, "durability": kwargs.get("durability") or "sync"} if durable else kwargs
 
     def copy(self, update: dict[str, Any] | None = None) -> "LoopGraph":
@@ -92,6 +127,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
 
 def draw(
     nodes: Mapping[Phase, PhaseNode],
+    gate: Gate,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     store: BaseStore | None = None,
     name: str = "kintsugi",
@@ -103,8 +139,10 @@ def draw(
         targets: dict[Hashable, str] = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
         builder.add_conditional_edges(phase.value, _Route(), targets)
     builder.set_entry_point(START.value)
-    saver = trusting(packing(checkpointer)) if checkpointer is not None else None
-    return _loop(builder.compile(checkpointer=saver, store=store, name=name).__dict__)
+    saver = fenced(trusting(packing(checkpointer)), gate.leases.where) if checkpointer is not None else None
+    loop = _loop(builder.compile(checkpointer=saver, store=store, name=name).__dict__)
+    loop.gate = gate
+    return loop
 
 
 def _loop(attributes: Mapping[str, Any]) -> LoopGraph:
@@ -165,5 +203,9 @@ def _scoped(config: RunnableConfig | None, scope: RunScope, portal: Portal | Non
     """The caller's config with the scope in it; LangGraph's own recursion limit is put out of the way."""
     given: RunnableConfig = {**(config or {})}
     given.setdefault("recursion_limit", RECURSION_LIMIT)
-    given["configurable"] = {**given.get("configurable", {}), KEY: scope, PORTAL: portal}
+    given["configurable"] = {**given.get("configurable", {}), KEY: scope, PORTAL: portal, HOLD: scope.hold}
     return given
+
+
+def _holding(config: RunnableConfig, hold: Hold | None) -> RunnableConfig:
+    return {**config, "configurable": {**config.get("configurable", {}), HOLD: hold}}

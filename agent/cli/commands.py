@@ -4,7 +4,6 @@ from pathlib import Path
 
 from rich.text import Text
 
-from agent.cli.claim import is_claimed
 from agent.cli.document import spelled
 from agent.cli.exits import BadInput, Code, bad_input
 from agent.cli.home import Home, open_home
@@ -80,7 +79,7 @@ def goal(
         reference = home.run(thread).tools or settings.sources
         changed = _changed(home, thread, new, wants, criteria, again)
         _refuse_unplannable(changed, settings)
-        if is_claimed(settings.home, thread):
+        if home.is_worked_on(thread):
             return _leave(home, thread, changed, json)
         if reference is None:
             raise BadInput(NO_TOOLS)

@@ -11,14 +11,16 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from agent.cli.claim import is_claimed
 from agent.cli.exits import BadInput
 from agent.core.goal import Goal
 from agent.settings import Settings
 from agent.store.checkpoints import open_saver
 from agent.store.connection import DatabaseRefused
 from agent.store.database import Database, open_database, place_of
+from agent.store.hold import KEY as HOLD
+from agent.store.hold import Hold
 from agent.store.inbox import GoalInbox
+from agent.store.leases import Leases
 from agent.store.runs import RUNNING, Run, RunIndex
 
 STOPPED = "stopped"
@@ -47,6 +49,15 @@ class Home:
         """Goals that were changed while their runs went on."""
         return GoalInbox(self.database)
 
+    @property
+    def leases(self) -> Leases:
+        """Who works on which thread."""
+        return Leases(self.database, self.settings.lease_seconds)
+
+    def is_worked_on(self, thread: str) -> bool:
+        """Whether somebody works on the thread at this moment."""
+        return self.leases.holder(thread) is not None
+
     def run(self, thread: str) -> Run:
         """The run of a thread.
 
@@ -63,7 +74,7 @@ class Home:
 
     def status(self, run: Run) -> str:
         """How the run stands; one that was killed still says `running` in the index."""
-        return STOPPED if run.status == RUNNING and not is_claimed(self.folder, run.thread) else run.status
+        return STOPPED if run.status == RUNNING and not self.is_worked_on(run.thread) else run.status
 
     def command(self, *words: str) -> str:
         """How to call this program on this home, as it can be pasted into a shell."""
@@ -92,9 +103,9 @@ class Home:
 NONE = "no run was started yet"
 
 
-def config_of(thread: str) -> RunnableConfig:
-    """How LangGraph is told which thread is meant."""
-    return {"configurable": {"thread_id": thread}}
+def config_of(thread: str, hold: Hold | None = None) -> RunnableConfig:
+    """How LangGraph is told which thread is meant, and that it is held already."""
+    return {"configurable": {"thread_id": thread, HOLD: hold}}
 
 
 @contextmanager

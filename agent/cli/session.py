@@ -1,4 +1,4 @@
-"""What does it take to work on a thread? Its claim, tools, checkpoints, model and graph, all open at once."""
+"""What does it take to work on a thread? Its lease, tools, checkpoints, model and graph, all open at once."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -11,15 +11,16 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from agent.app import assemble
-from agent.cli.claim import Claimed, claim
 from agent.cli.exits import BadInput, bad_input
 from agent.cli.home import Home, config_of
 from agent.cli.supply import Supply, supplied
 from agent.core.control import Question, Questions
 from agent.core.goal import Goal
+from agent.core.lease import Busy
 from agent.core.outcome import Outcome
 from agent.settings import Settings
 from agent.store.checkpoints import open_saver
+from agent.store.hold import Hold
 from graphs.loop import LoopGraph
 
 NEEDS_MODEL = (
@@ -63,11 +64,13 @@ class Session:
     """Where its tools come from."""
     supply: Supply
     graph: LoopGraph
+    hold: Hold
+    """The thread, held from before its world is prepared until all is told, between two calls of the graph too."""
 
     @property
     def config(self) -> RunnableConfig:
         """How LangGraph is told which thread is meant."""
-        return config_of(self.thread)
+        return config_of(self.thread, self.hold)
 
     def standing(self) -> Standing:
         """The thread as it was last written."""
@@ -89,14 +92,14 @@ def open_session(home: Home, thread: str, reference: str, event: str | None = No
         BadInput: tools, scenario, event, model or key cannot be used, or another process works on the thread.
     """
     with (
-        _claimed(home, thread),
+        _held(home, thread) as hold,
         supplied(reference, home.folder, thread, partial(home.inbox.put, thread), event) as supply,
         closing((saver := open_saver(home.database)).conn),
     ):
         model = _model(home.settings)
         with bad_input("--tools: "):
             graph = assemble(supply.tools, home.database, home.settings, model=model, checkpointer=saver)
-        yield Session(home, thread, reference, supply, graph)
+        yield Session(home, thread, reference, supply, graph, hold)
 
 
 def questions_of(snapshot: StateSnapshot) -> dict[str, Question]:
@@ -117,11 +120,9 @@ def _model(settings: Settings) -> BaseChatModel | None:
 
 
 @contextmanager
-def _claimed(home: Home, thread: str) -> Iterator[None]:
+def _held(home: Home, thread: str) -> Iterator[Hold]:
     try:
-        with claim(home.folder, thread):
-            yield
-    except Claimed as error:
-        raise BadInput(
-            f"{error} is working on thread {thread!r}; change its goal with `kintsugi goal`, or wait for it"
-        ) from error
+        with home.leases.held(thread) as hold:
+            yield hold
+    except Busy as error:
+        raise BadInput(f"{error}; change its goal with `kintsugi goal`, or wait for it") from error

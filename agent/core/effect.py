@@ -85,8 +85,17 @@ class UnknownEffect(LookupError):
 class EffectJournal(Protocol):
     """Brackets every mutating call: the intent is durable before it, its end after it."""
 
-    async def begin(self, identity: EffectIdentity, step: str) -> Begun:
-        """Ask to make the call. Of all that ask at once, one is told `Fresh`."""
+    async def begin(self, identity: EffectIdentity, step: str, fence: int | None = None) -> Begun:
+        """Ask to make the call. Of all that ask at once, one is told `Fresh`.
+
+        Args:
+            identity: which call.
+            step: the step that makes it.
+            fence: token of the thread's lease; None for a run that needs none.
+
+        Raises:
+            Superseded: another run has taken the thread over.
+        """
         ...
 
     async def done(self, identity: EffectIdentity, result: JsonValue) -> None:

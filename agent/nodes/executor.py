@@ -21,6 +21,7 @@ from agent.nodes.bodies import Bodies
 from agent.nodes.scope import RunScope, scope_of, thread_of
 from agent.nodes.state import RunState, RunUpdate
 from agent.ports import Attempt, Clock, Result, StepRunner, Task
+from agent.store.hold import Hold
 
 Allowed = dict[str, dict[str, JsonValue]]
 
@@ -78,7 +79,7 @@ class Executor:
         await self._waited(step, scope)
         begun = time.monotonic()
         inputs = await self._bodies.view(world, step.reads())
-        result = await self._result(thread, step, world, inputs, doubtful, allowed)
+        result = await self._result(thread, scope.hold, step, world, inputs, doubtful, allowed)
         stored = await self._bodies.parked(result.value)
         if stored is not None:
             result = result.model_copy(update={"value": None, "stored": stored})
@@ -105,6 +106,7 @@ class Executor:
     async def _result(
         self,
         thread: str,
+        hold: Hold | None,
         step: Step,
         world: World,
         inputs: dict[str, JsonValue],
@@ -125,6 +127,8 @@ class Executor:
                 allowed=allowed,
                 look_first=doubtful or any(name in world.artifacts for name in step.produces),
                 anew=_from_other_inputs(step, world),
+                fence=hold.token if hold else None,
+                alone=hold is None or hold.is_alone(),
             )
         )
 

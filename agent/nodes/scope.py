@@ -10,16 +10,17 @@ import contextvars
 import threading
 import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
-from typing import Any, TypeVar
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from typing import Any, Self, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.limits import Ledger
 from agent.core.plan import StepId
 from agent.ports import Attempt
+from agent.store.hold import Hold
 
 T = TypeVar("T")
 
@@ -30,7 +31,9 @@ KEY = "__run_scope"
 class RunScope:
     """Attempts in flight of one call of the graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold: Hold | None = None) -> None:
+        """Args: the thread, held; None for a run without one."""
+        self.hold = hold
         self.name = f"run-{uuid.uuid4().hex}"
         self._tasks: dict[StepId, asyncio.Task[Attempt]] = {}
         self._mutating: set[StepId] = set()
@@ -100,6 +103,24 @@ class Portal:
 
         self._loop.call_soon_threadsafe(start)
         return done.result()
+
+    @contextmanager
+    def within(self, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
+        """Enter and leave an asynchronous context on the loop."""
+        entered = self.call(context.__aenter__())
+        try:
+            yield entered
+        except BaseException as error:
+            if not self.call(context.__aexit__(type(error), error, error.__traceback__)):
+                raise
+        else:
+            self.call(context.__aexit__(None, None, None))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Stop the loop and its thread."""

@@ -24,6 +24,7 @@ from agent.core.value import Digest, JsonValue
 from agent.store.body import from_body, to_body
 from agent.store.connection import Connection, transaction
 from agent.store.database import Database, memory_database
+from agent.store.leases import refuse_superseded
 
 Next = Callable[[EffectEntry | None], EffectEntry]
 """From an entry as it is to the entry as it shall be."""
@@ -37,9 +38,13 @@ class SqliteJournal:
     def __init__(self, database: Database) -> None:
         self._lane = database.durable
 
-    async def begin(self, identity: EffectIdentity, step: str) -> Begun:
-        """Ask to make the call. Of all that ask at once, one is told `Fresh`."""
-        asked = self._lane.submit(partial(_begin, identity, step))
+    async def begin(self, identity: EffectIdentity, step: str, fence: int | None = None) -> Begun:
+        """Ask to make the call. Of all that ask at once, one is told `Fresh`.
+
+        Raises:
+            Superseded: another run has taken the thread over since the token `fence` was given.
+        """
+        asked = self._lane.submit(partial(_begin, identity, step, fence))
         try:
             return await asyncio.shield(asyncio.wrap_future(asked))
         except asyncio.CancelledError:
@@ -72,13 +77,13 @@ class MemoryJournal(SqliteJournal):
         super().__init__(memory_database())
 
 
-def _begin(identity: EffectIdentity, step: str, connection: Connection) -> Begun:
-    return answer(_change(connection, identity, partial(_armed, identity, step)))
+def _begin(identity: EffectIdentity, step: str, fence: int | None, connection: Connection) -> Begun:
+    return answer(_change(connection, identity, partial(_armed, identity, step), fence))
 
 
 def _withdraw(identity: EffectIdentity, asked: Future[Begun], connection: Connection) -> None:
-    # The lane works in order, so the answer is there.
-    match asked.result():
+    # The lane works in order, so the answer is there; or the refusal, and then there is nothing to take back.
+    match asked.exception() or asked.result():
         case Fresh(attempts):
             _write_off(identity, attempts, connection)
 
@@ -119,9 +124,12 @@ def _known(identity: EffectIdentity, entry: EffectEntry | None) -> EffectEntry:
     return entry
 
 
-def _change(connection: Connection, identity: EffectIdentity, following: Next) -> EffectEntry | None:
+def _change(
+    connection: Connection, identity: EffectIdentity, following: Next, fence: int | None = None
+) -> EffectEntry | None:
     """Replace an entry by what follows from it; returns it as it was before."""
     with transaction(connection, identity.thread):
+        refuse_superseded(connection, identity.thread, fence)
         before = _find(connection, identity)
         after = following(before)
         if after != before:

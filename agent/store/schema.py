@@ -32,6 +32,12 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "UPDATE kintsugi_effects SET number = $rowid",
         "CREATE INDEX kintsugi_effects_number ON kintsugi_effects (thread, number)",
     ),
+    (
+        # rows stay when nobody holds the thread: a token is never given twice
+        """CREATE TABLE kintsugi_leases (
+            thread TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, expires $real NOT NULL,
+            halt TEXT NOT NULL, strays TEXT NOT NULL)""",
+    ),
 )
 """What each schema adds to the one before. Once released, a migration is never changed: the next one mends it."""
 

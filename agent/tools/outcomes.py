@@ -40,8 +40,12 @@ def looked_after(error: ErrorFacts, seen: Observation | None, task: Task, tool: 
 def lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
     """A call whose outcome nobody can find out, and why not."""
     why = "nothing can observe its effect"
-    if seen is not None:
-        why = f"its probe failed: {seen.error.message}" if seen.error else "what is there is not what was expected"
+    if seen is not None and seen.error:
+        why = f"its probe failed: {seen.error.message}"
+    elif seen is not None and seen.value is None:
+        why = "its effect is not there, but the process that began it was only stopped, and may still act"
+    elif seen is not None:
+        why = "what is there is not what was expected"
     return ErrorFacts(kind="lost", message=f"{tool} was begun in step {begun.step} and its outcome is unknown: {why}")
 
 

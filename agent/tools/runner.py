@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from agent.core.consent import Consent
 from agent.core.contract import EffectClass
-from agent.core.effect import Done, EffectIdentity, EffectJournal, Fresh, Open
+from agent.core.effect import Begun, Done, EffectIdentity, EffectJournal, Fresh, Open
 from agent.core.failure import Effect, ErrorFacts
 from agent.core.repair import call_digest
 from agent.core.value import JsonValue
@@ -92,7 +92,7 @@ class ToolRunner:
         self, task: Task, tool: str, args: dict[str, JsonValue], idempotent: bool
     ) -> JsonValue | ErrorFacts:
         effect = identity(task, tool, args)
-        begun = await self._journal.begin(effect, task.step.id)
+        begun = await self._journal.begin(effect, task.step.id, task.fence)
         if isinstance(begun, Done):
             return begun.result
         if isinstance(begun, Open) and not idempotent:
@@ -129,18 +129,18 @@ class ToolRunner:
         if is_harmless_anew(task):
             return await self._repeated(task)
         if task.look_first and (adopted := await self._standing(task)) is not None:
-            await self._journal.begin(identity(task, tool_of(task), task.args), task.step.id)
+            await self._begin(task)
             return await self._adopt(task, adopted)
         return await self._bracketed(task)
 
     async def _repeated(self, task: Task) -> Result:
         """Do harmless work again: what stands was made from other inputs, and its promise may not show it."""
-        begun = await self._journal.begin(identity(task, tool_of(task), task.args), task.step.id)
+        begun = await self._begin(task)
         return await self._call(task, 0 if isinstance(begun, Done) else begun.attempts)
 
     async def _bracketed(self, task: Task) -> Result:
         """Call a mutating tool at most once for its identity."""
-        begun = await self._journal.begin(identity(task, tool_of(task), task.args), task.step.id)
+        begun = await self._begin(task)
         if isinstance(begun, Fresh):
             return await self._call(task, begun.attempts)
         if isinstance(begun, Done):
@@ -167,7 +167,7 @@ class ToolRunner:
             await self._journal.done(identity(task, tool_of(task), task.args), late)
             return await self._recorded(task, Done(late))
         seen = await self._look(task)
-        if sees_nothing(seen):
+        if task.alone and sees_nothing(seen):
             await self._journal.absent(identity(task, tool_of(task), task.args), begun.attempts)
             return await self._bracketed(task)
         if (adopted := standing(task, seen)) is not None:
@@ -175,6 +175,9 @@ class ToolRunner:
         if task.step.idempotent:
             return await self._call(task, begun.attempts)
         return _failed(lost(tool_of(task), begun, seen))
+
+    async def _begin(self, task: Task) -> Begun:
+        return await self._journal.begin(identity(task, tool_of(task), task.args), task.step.id, task.fence)
 
     async def _call(self, task: Task, attempts: int) -> Result:
         effect = identity(task, tool_of(task), task.args)

@@ -111,7 +111,7 @@ class Journal:
     def __init__(self) -> None:
         self.found: dict[EffectIdentity, EffectEntry] = {}
 
-    async def begin(self, identity: EffectIdentity, step: str) -> Begun:
+    async def begin(self, identity: EffectIdentity, step: str, fence: int | None = None) -> Begun:
         await asyncio.sleep(0)
         told = answer(self.found.get(identity))
         if isinstance(told, Fresh):

@@ -56,7 +56,7 @@ def test_a_write_whose_process_died_is_found_by_its_probe_and_not_made_again() -
 
 
 def test_a_runtime_that_forgets_its_journal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def blank(self: Journal, identity: EffectIdentity, step: str) -> Fresh:
+    async def blank(self: Journal, identity: EffectIdentity, step: str, fence: object = None) -> Fresh:
         return Fresh()
 
     monkeypatch.setattr(Journal, "begin", blank)

@@ -82,7 +82,9 @@ def _spoil(sabotage: str) -> None:
     match sabotage:
         case "forgetful":  # no intent is ever remembered
 
-            async def begin(self: SqliteJournal, identity: EffectIdentity, step: str) -> Fresh:
+            async def begin(
+                self: SqliteJournal, identity: EffectIdentity, step: str, fence: int | None = None
+            ) -> Fresh:
                 return Fresh()
 
             async def done(self: SqliteJournal, identity: EffectIdentity, result: JsonValue) -> None: ...
