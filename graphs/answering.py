@@ -52,6 +52,8 @@ class Talk:
     nudges: list[str] = field(default_factory=list)
     made: int = 0
     """Calls that reached a tool."""
+    lost: ErrorFacts | None = None
+    """A write whose outcome nobody can find out: a person decides, not the model, which would try it otherwise."""
 
 
 class Answers:
@@ -60,22 +62,22 @@ class Answers:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
-    async def give(self, action: Action, work: Work, talk: Talk) -> str:
-        """Answer one call; why the step ends instead, when it was made too often already (seed 4)."""
+    async def give(self, action: Action, work: Work, talk: Talk) -> ErrorFacts | None:
+        """Answer one call; why the step ends instead: it was made too often already (seed 4), or is lost."""
         if action.fault:
             talk.messages.append(answered(action, action.fault))
-            return ""
+            return None
         call = asked(action.tool, action.args, self._writes(action.tool))
         times = repetitions(call, talk.heard)
         if times >= FAIL_AT - 1:
-            return looped(action.tool, times)
+            return ErrorFacts(kind="loop", type="Loop", message=looped(action.tool, times))
         talk.heard.append(await self._heard(action, call, work, talk))
         text, times = talk.heard[-1].text, repetitions(call, talk.heard)
         if times >= NUDGE_AT:
             talk.nudges.append(nudge(action.tool, times))
             text = f"{text}\n{talk.nudges[-1]}"
         talk.messages.append(answered(action, text))
-        return ""
+        return talk.lost
 
     def held(self, actions: Iterable[Action], work: Work) -> tuple[Call, ...]:
         """The calls of one turn that need a person's word; all of them, so that they are asked about together."""
@@ -97,6 +99,7 @@ class Answers:
             return known
         talk.made += 1
         returned = await _called(action, work)
+        talk.lost = returned if isinstance(returned, ErrorFacts) and returned.kind == "lost" else None
         return heard(call, returned, _told(returned, action.tool))
 
     def _writes(self, tool: str) -> bool:

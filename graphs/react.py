@@ -105,7 +105,7 @@ class ReactLoop:
         for each in calls:
             stuck = await self._answers.give(each, work, talk)
             if stuck:
-                return {**_said(talk), "result": failed("Loop", stuck, messages, kind="loop")}
+                return {**_said(talk), "result": failed(stuck.type, stuck.message, messages, kind=stuck.kind)}
         return _said(talk)
 
     def _opening(self, task: Task) -> list[BaseMessage]:

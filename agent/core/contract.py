@@ -51,6 +51,8 @@ class ToolContract(Value):
     """Parameter -> values in order of preference; the first is used until it is proven wrong."""
     stands_in_for: str | None = None
     """Name of the tool whose artifact this one can make instead."""
+    idempotency_key: str = ""
+    """Parameter that takes a key by which the other side knows a call that it has had before; given by the runtime."""
     observable: bool = False
     """Whether a probe can look at the artifact again."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from agent.core.value import Digest, JsonValue
+from agent.core.value import Digest, JsonValue, digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,11 @@ class EffectJournal(Protocol):
     async def entries(self, thread: str) -> tuple[EffectEntry, ...]:
         """All effects of a thread, in the order they were first intended."""
         ...
+
+
+def idempotency_key(identity: EffectIdentity) -> str:
+    """A key for the other side, which is the same at every try of this effect and at none of another."""
+    return digest([identity.thread, identity.tool, identity.args_digest, identity.repetition])
 
 
 def answer(entry: EffectEntry | None) -> Begun:

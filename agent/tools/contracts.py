@@ -49,6 +49,7 @@ def contract(
     observe: Probe | None = None,
     alternatives: Mapping[str, Sequence[JsonValue]] | None = None,
     stands_in_for: str | None = None,
+    idempotency_key: str = "",
 ) -> Callable[[Any], BaseTool]:
     """Attach a contract to a tool (a LangChain tool, or a function, which becomes one).
 
@@ -68,16 +69,19 @@ def contract(
         observe: probe that looks at the artifact again.
         alternatives: parameter -> values in order of preference.
         stands_in_for: name of the tool it can replace.
+        idempotency_key: parameter that takes a key, the same text (32 hexadecimal digits) at every try of one effect,
+            for a server that deduplicates by it. No plan and no model gives it. Say `idempotent=True` with it when
+            the server can be trusted to, so that a call whose outcome is lost may simply be sent again.
 
     Raises:
-        ValueError: on an unknown effect, an unbound parameter, or a predicate that does not compile.
+        ValueError: on an unknown effect, an unbound or unknown parameter, or a predicate that does not compile.
     """
 
     def attach(target: Any) -> BaseTool:
         wrapped: BaseTool = target if isinstance(target, BaseTool) else as_tool(target)
         fixed, spread = dict(args or {}), dict(each or {})
         options = {name: tuple(values) for name, values in (alternatives or {}).items()}
-        required, optional = _parameters(wrapped)
+        required, optional = _parameters(wrapped, idempotency_key)
         bound = {*fixed, *spread, *options}
         listed = _listed(needs) if needs is not None else tuple(name for name in required if name not in bound)
         fixed |= {name: f"{{{{{name}}}}}" for name in (*required, *optional) if name in listed and name not in bound}
@@ -97,6 +101,7 @@ def contract(
             cost=cost,
             alternatives=options,
             stands_in_for=stands_in_for,
+            idempotency_key=idempotency_key,
             observable=observe is not None,
         )
         wrapped.metadata = {**(wrapped.metadata or {}), _METADATA_KEY: Contract(promise, observe)}
@@ -138,19 +143,39 @@ def accepted(function: Callable[..., object] | BaseTool, args: Mapping[str, Json
     return {each.name: args[each.name] for each in parameters if each.name in args}
 
 
-def _parameters(tool: BaseTool) -> tuple[list[str], list[str]]:
-    """Required and optional parameters of a tool, injected ones left out."""
+def _parameters(tool: BaseTool, key: str = "") -> tuple[list[str], list[str]]:
+    """Required and optional parameters of a tool, without injected ones and the one for an idempotency key.
+
+    Raises:
+        ValueError: there is no such parameter for a key.
+    """
     schema = json_schema(tool)
     properties, required = schema.get("properties", {}), schema.get("required", [])
     assert isinstance(properties, dict) and isinstance(required, list)
-    return [name for name in properties if name in required], [name for name in properties if name not in required]
+    if key and key not in properties:
+        raise ValueError(f"tool {tool.name!r} has no parameter {key!r} for an idempotency key")
+    names = [name for name in properties if name != key]
+    return [name for name in names if name in required], [name for name in names if name not in required]
 
 
 def json_schema(tool: BaseTool) -> dict[str, JsonValue]:
-    """JSON schema of a tool's arguments, injected ones left out."""
+    """JSON schema of a tool's arguments, without injected ones and the one for an idempotency key."""
     schema: Any = tool.tool_call_schema
     found: dict[str, JsonValue] = schema if isinstance(schema, dict) else schema.model_json_schema()
-    return found
+    known = (tool.metadata or {}).get(_METADATA_KEY)
+    key = known.promise.idempotency_key if isinstance(known, Contract) else ""
+    return _without(found, key) if key else found
+
+
+def _without(schema: dict[str, JsonValue], name: str) -> dict[str, JsonValue]:
+    properties, required = schema.get("properties"), schema.get("required")
+    assert isinstance(properties, dict)
+    listed = required if isinstance(required, list) else []
+    return {
+        **schema,
+        "properties": {each: value for each, value in properties.items() if each != name},
+        "required": [each for each in listed if each != name],
+    }
 
 
 def _refuse_unbound(tool: str, required: Iterable[str], optional: Iterable[str], bound: set[str]) -> None:

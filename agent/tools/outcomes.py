@@ -3,7 +3,7 @@
 from agent.core.classification import classify
 from agent.core.effect import EffectIdentity, Open
 from agent.core.failure import Classified, Effect, ErrorFacts, Failure, Scope, Trigger
-from agent.core.spelling import as_meant
+from agent.core.spelling import Schema, as_meant
 from agent.core.value import JsonValue, digest
 from agent.ports import Observation, Task
 from agent.tools.checking import sees_nothing
@@ -14,11 +14,10 @@ def is_harmless_anew(task: Task) -> bool:
     return task.anew and task.step.idempotent
 
 
-def identity(task: Task, tool: str, args: dict[str, JsonValue]) -> EffectIdentity:
-    """Tool, canonical arguments and repetition, scoped to the thread: no step id, no plan revision."""
-    return EffectIdentity(
-        thread=task.thread, tool=tool, args_digest=digest(as_meant(args)), repetition=task.step.repetition
-    )
+def identity(task: Task, tool: str, args: dict[str, JsonValue], schema: Schema) -> EffectIdentity:
+    """Tool, arguments as they are meant, and repetition, scoped to the thread: no step id, no plan revision."""
+    meant = as_meant(args, schema)
+    return EffectIdentity(thread=task.thread, tool=tool, args_digest=digest(meant), repetition=task.step.repetition)
 
 
 def effect_after(error: ErrorFacts, task: Task, tool: str) -> Effect:

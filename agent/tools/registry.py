@@ -72,6 +72,11 @@ class Registry:
         """JSON schema of a tool's arguments, injected ones left out."""
         return json_schema(self.tool(name))
 
+    def key_of(self, name: str) -> str:
+        """The tool's parameter for an idempotency key; empty when it has none."""
+        contract = self.contracts.get(name)
+        return contract.idempotency_key if contract else ""
+
     def schemas(self) -> dict[str, dict[str, JsonValue]]:
         """The same of all tools."""
         return {name: self.schema(name) for name in self.names()}

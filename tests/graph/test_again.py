@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent import build_graph
+from agent import Goal, build_graph, contract
 from agent.store.checkpoints import open_saver
 from tests.builders import Calls, calm, goal, questions, run, rungs, thread, values
 
@@ -179,3 +180,19 @@ def test_arguments_that_differ_in_spacing_or_case_are_another_write() -> None:
     for text in ("a b", "a  b", "A b"):
         run(graph, goal("mail", given={"n": text}))
     assert calls["make_mail"] == 3
+
+
+def test_a_default_that_is_spelled_out_and_a_number_in_words_make_no_other_write() -> None:
+    sent: list[int] = []
+
+    @contract(produces="mail", needs="n", args={"copies": "{{n}}"})
+    @tool
+    def send(copies: int = 1) -> int:
+        """Send."""
+        sent.append(copies)
+        return copies
+
+    graph = build_graph([send], settings=calm(), checkpointer=SAVER())
+    for n in (1, 1.0, "1"):
+        run(graph, Goal(text=repr(n), wants=("mail",), given={"n": n}))
+    assert sent == [1]
