@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.cli.home import Home
 from agent.core.plan import Plan
-from agent.core.record import Committed, Invalidated
+from agent.core.record import AttemptEnded, Committed, Invalidated
 from agent.scenarios import SCENARIOS
 from agent.settings import Settings
 from agent.store.database import open_database
@@ -92,13 +92,17 @@ def told_by(output: Path, home: Path, subject: str) -> dict[str, Any]:
 
 
 def _made_again(trace: Iterable[Any], plan: Plan) -> Iterator[str]:
+    """What a call made that came out as it was, and that no one doubted."""
     doubted: set[str] = set()
+    called: set[str] = set()
     for each in trace:
         match each:
             case Invalidated(what=what):
                 doubted |= {*what.artifacts, *(name for id_ in what.flagged for name in plan.step(id_).produces)}
+            case AttemptEnded(step=step):
+                called = {*called, step} if each.how == "called" else called - {step}
             case Committed(name=name):
-                if each.unchanged and name not in doubted:
+                if each.unchanged and each.step in called and name not in doubted:
                     yield name
                 doubted.discard(name)
 
@@ -135,7 +139,7 @@ def _remade(ledger: Ledger, result: Mapping[str, Any]) -> Iterator[str]:
     for each in ledger.lines():
         if each.what == "held":
             held.add("send_mail" if each.name == "mail" else each.name)
-        if each.what in ("effect", "read") and each.name in held - changed:
+        if each.what == "call" and each.name in held - changed:
             yield f"{each.name} was verified, and was made again"
     for name, times in result["committed"].items():
         if times > 1 and name not in changed:
