@@ -51,7 +51,7 @@ mutate: $(VENV)/.runtime ## Mutate one constraint at every point of the three sc
 simulate: $(VENV)/.dev ## Hold the invariants over random runs (ARGS="--runs 1000000", ARGS="--seed 17")
 	@$(BIN)/python -m tests.simulation $(ARGS)
 
-kills: $(VENV)/.dev ## Kill runs anywhere and resume them (ARGS="--schedules 1000", ARGS="--seed 17")
+kills: $(VENV)/.dev ## Kill runs anywhere and resume them (ARGS="--schedules 1000 --database postgres", ARGS="--seed 17")
 	@$(BIN)/python -m tests.simulation.kills $(ARGS)
 
 studio: $(VENV)/.studio ## Set up and serve the graph to LangGraph Studio, from this machine alone

@@ -5,6 +5,7 @@ import sys
 import time
 from itertools import takewhile
 
+from tests.postgres import Server
 from tests.simulation.kills.campaign import WORKERS, Tally, campaign, carried_out, shrunk, story
 from tests.simulation.kills.script import draw
 
@@ -15,12 +16,20 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=100, help="how many")
     parser.add_argument("--seconds", type=float, default=7200.0, help="begin none after so long")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite", help="where runs are kept")
     parser.add_argument("--workers", type=int, default=WORKERS, help="schedules side by side")
     parser.add_argument("--patience", type=int, default=1, help="end after so many broken ones")
     parser.add_argument("--seed", type=int, help="carry out this one alone, and shrink it if it breaks")
     given = parser.parse_args()
-    if given.seed is not None:
-        return _one(given.seed)
+    server = Server() if given.database == "postgres" else None
+    try:
+        return _one(given.seed, server) if given.seed is not None else _many(given, server)
+    finally:
+        if server is not None:
+            server.close()
+
+
+def _many(given: argparse.Namespace, server: Server | None) -> int:
     begun, said = time.monotonic(), [0.0]
     seeds = range(given.first, given.first + given.schedules)
 
@@ -32,7 +41,8 @@ def main() -> int:
             print(f"{done:>8} schedules, {passed:.0f} s, {len(tally.broken)} broken{last}", file=sys.stderr)
 
     in_time = takewhile(lambda _: time.monotonic() - begun < given.seconds, seeds)
-    tally = campaign(in_time, given.workers, told, given.patience)
+    tally = campaign(in_time, given.workers, told, given.patience, server)
+    print(f"{'runs kept in':<44}{given.database:>10}")
     print(tally.table())
     print(f"{'seconds':<44}{time.monotonic() - begun:>10.0f}")
     for seed, why in tally.broken:
@@ -40,13 +50,11 @@ def main() -> int:
     return 1 if tally.broken else 0
 
 
-def _one(seed: int) -> int:
+def _one(seed: int, server: Server | None) -> int:
     script = draw(seed)
-    if not carried_out(script).wrong:
-        print(f"{story(script)}")
-        return 0
-    print(story(shrunk(script)))
-    return 1
+    broken = carried_out(script, server).wrong
+    print(story(shrunk(script, server) if broken else script, server))
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

@@ -9,16 +9,21 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-from agent.store.database import open_database
+from pydantic import SecretStr
+
+from agent.settings import Settings
+from agent.store.database import open_database, place_of
 from agent.store.runs import RunIndex
+from tests.postgres import Server
 from tests.simulation.kills.judging import Verdict, read, scenario_verdict, shop_verdict, thread_of, told_by
 from tests.simulation.kills.ledger import Ledger
 from tests.simulation.kills.life import command_life, shop_life
@@ -116,6 +121,7 @@ def campaign(
     workers: int = 2,
     told: Callable[[Tally], None] = lambda _: None,
     patience: int = 1,
+    server: Server | None = None,
 ) -> Tally:
     """Carry out schedules until all are done, or so many of them are broken.
 
@@ -124,13 +130,14 @@ def campaign(
         workers: how many at once.
         told: hears how far it is.
         patience: broken ones after which it ends.
+        server: a Postgres server that keeps the runs; without one each is kept in an SQLite file.
     """
     tally, coming = Tally(), iter(seeds)
     with ThreadPoolExecutor(workers) as pool:
         running: dict[Future[Run], int] = {}
         while True:
             while len(running) < workers and len(tally.broken) < patience and (seed := next(coming, None)) is not None:
-                running[pool.submit(carried_out, draw(seed))] = seed
+                running[pool.submit(carried_out, draw(seed), server)] = seed
             if not running:
                 return tally
             for each in wait(running, return_when=FIRST_COMPLETED).done:
@@ -139,12 +146,13 @@ def campaign(
             told(tally)
 
 
-def carried_out(script: Script) -> Run:
-    """Carry out one schedule in a folder of its own, which is gone afterwards."""
+def carried_out(script: Script, server: Server | None = None) -> Run:
+    """Carry out one schedule in a folder, and a database, of its own, which are gone afterwards."""
     folder, run = Path(tempfile.mkdtemp(prefix="kintsugi-kills-")), Run()
     try:
-        lives = _shop if script.subject == SHOP else _scenario
-        run.verdict = lives(script, folder, run)
+        with _database(server) as url:
+            lives = _shop if script.subject == SHOP else _scenario
+            run.verdict = lives(script, folder, url, run)
     except Stuck as stuck:
         run.stuck = str(stuck)
     finally:
@@ -153,44 +161,59 @@ def carried_out(script: Script) -> Run:
     return run
 
 
-def shrunk(script: Script, seconds: float = 60.0) -> Script:
+@contextmanager
+def _database(server: Server | None) -> Iterator[str]:
+    """The URL of a fresh database; empty for a file."""
+    if server is None:
+        yield ""
+        return
+    with _STARTING:
+        place = server.create()
+    try:
+        yield place.url
+    finally:
+        server.drop(place)
+
+
+def shrunk(script: Script, server: Server | None = None, seconds: float = 60.0) -> Script:
     """A smaller schedule that breaks the same: whatever can be left out is, for as long as there is time."""
-    wanted, end, found = _kinds(carried_out(script)), time.monotonic() + seconds, True
+    wanted, end, found = _kinds(carried_out(script, server)), time.monotonic() + seconds, True
     while found and wanted:
         found = False
         for less in smaller(script):
             if time.monotonic() > end:
                 return script
-            if _kinds(carried_out(less)) & wanted:
+            if _kinds(carried_out(less, server)) & wanted:
                 script, found = less, True
                 break
     return script
 
 
-def story(script: Script) -> str:
+def story(script: Script, server: Server | None = None) -> str:
     """What a schedule is, what happened, and what does not hold."""
-    run = carried_out(script)
+    run = carried_out(script, server)
     wrong = "\n".join(f"WRONG: {each}" for each in run.wrong) or "it holds"
     return f"{script}\n\nkilled: {', '.join(run.kills) or 'never'}\n\n{run.told}\n\n{wrong}"
 
 
-def _shop(script: Script, folder: Path, run: Run) -> Verdict:
+def _shop(script: Script, folder: Path, url: str, run: Run) -> Verdict:
     for life in script.lives:
-        code = _lived(shop_life, (script, life, folder), life, run)
+        code = _lived(shop_life, (script, life, folder, url), life, run)
         if code not in (0, -signal.SIGKILL):
             raise Stuck(f"a process ended with exit code {code}")
     return shop_verdict(script, folder, _undisturbed_shop(script.wants))
 
 
-def _scenario(script: Script, home: Path, run: Run) -> Verdict:
+def _scenario(script: Script, home: Path, url: str, run: Run) -> Verdict:
     output, thread = home / "output", thread_of(script.subject)
+    settings = Settings(home=home, database_url=SecretStr(url) if url else None)
     for life in script.lives:
-        words = _started(script.subject) if life.again or not _accepted(home, thread) else ["resume", thread]
+        words = _started(script.subject) if life.again or not _accepted(settings, thread) else ["resume", thread]
         arguments = [*words, "--json", "--home", str(home)]
-        code = _lived(command_life, (arguments, life, script.sabotage, output), life, run)
+        code = _lived(command_life, (arguments, life, script.sabotage, output, url), life, run)
         if code not in (*FINISHED, -signal.SIGKILL):
             raise Stuck(f"kintsugi {' '.join(words)} ended with exit code {code}")
-    told = told_by(output.with_suffix(".1"), home, script.subject)
+    told = told_by(output.with_suffix(".1"), settings, script.subject)
     return scenario_verdict(script.subject, home, told, _undisturbed_scenario(script.subject))
 
 
@@ -199,12 +222,12 @@ def _started(subject: str) -> list[str]:
     return ["demo", name, *(("--event", event) if event else ())]
 
 
-def _accepted(home: Path, thread: str) -> bool:
+def _accepted(settings: Settings, thread: str) -> bool:
     """Whether the run was accepted before its process died; otherwise there is nothing to resume."""
-    path = home / "kintsugi.db"
-    if not path.exists():
+    place = place_of(settings)
+    if isinstance(place, Path) and not place.exists():
         return False
-    with open_database(path) as database:
+    with open_database(place) as database:
         return RunIndex(database).get(thread) is not None
 
 
@@ -230,7 +253,7 @@ def _undisturbed_shop(wants: tuple[str, ...]) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="kintsugi-kills-"))
     try:
         script = Script((Life(),), wants=wants)
-        assert _lived(shop_life, (script, Life(), folder), Life(), Run()) == 0
+        assert _lived(shop_life, (script, Life(), folder, ""), Life(), Run()) == 0
         return read(folder)
     finally:
         shutil.rmtree(folder)
@@ -242,8 +265,8 @@ def _undisturbed_scenario(subject: str) -> dict[str, Any]:
     home = Path(tempfile.mkdtemp(prefix="kintsugi-kills-"))
     try:
         arguments = [*_started(subject), "--json", "--home", str(home)]
-        assert _lived(command_life, (arguments, Life(), "", home / "output"), Life(), Run()) == 0
-        return told_by(home / "output.1", home, subject)
+        assert _lived(command_life, (arguments, Life(), "", home / "output", ""), Life(), Run()) == 0
+        return told_by(home / "output.1", Settings(home=home), subject)
     finally:
         shutil.rmtree(home)
 

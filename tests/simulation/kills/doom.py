@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -96,3 +98,5 @@ def _boundaries() -> Iterator[tuple[Any, str, str]]:
 def _savers() -> Iterator[tuple[type, str]]:
     yield SqliteSaver, ""
     yield AsyncSqliteSaver, "a"
+    yield PostgresSaver, ""
+    yield AsyncPostgresSaver, "a"

@@ -11,7 +11,7 @@ from agent.core.plan import Plan
 from agent.core.record import AttemptEnded, Committed, Invalidated
 from agent.scenarios import SCENARIOS
 from agent.settings import Settings
-from agent.store.database import open_database
+from agent.store.database import open_database, place_of
 from tests.simulation.kills.ledger import Ledger
 from tests.simulation.kills.script import Script
 from tests.simulation.kills.shop import ONCE, PRICED, product_of
@@ -84,10 +84,10 @@ def scenario_verdict(subject: str, home: Path, told: Mapping[str, Any], undistur
     return verdict
 
 
-def told_by(output: Path, home: Path, subject: str) -> dict[str, Any]:
+def told_by(output: Path, settings: Settings, subject: str) -> dict[str, Any]:
     """The document that `kintsugi --json` printed; under `again` what was made again for no reason."""
-    with open_database(home / "kintsugi.db") as database:
-        state = Home(Settings(home=home), database).values(thread_of(subject))
+    with open_database(place_of(settings)) as database:
+        state = Home(settings, database).values(thread_of(subject))
     return {**json.loads(output.read_text()), "again": list(_made_again(state["trace"], state["plan"]))}
 
 

@@ -24,8 +24,9 @@ from agent.core.value import JsonValue
 from agent.models.contract_planner import ContractPlanner
 from agent.settings import Settings
 from agent.store.checkpoints import async_saver, open_saver
-from agent.store.database import open_database
+from agent.store.database import Place, open_database
 from agent.store.journal import SqliteJournal
+from agent.store.postgres import Postgres
 from agent.tools.registry import Registry
 from graphs import loop
 from graphs.loop import LoopGraph
@@ -44,8 +45,8 @@ Steps = Generator[Any, Any, Any]
 """What the graph is called with, one after the other; is sent what came of it."""
 
 
-def shop_life(script: Script, life: Life, folder: Path) -> None:
-    """Work on the order, in the process that calls this."""
+def shop_life(script: Script, life: Life, folder: Path, url: str) -> None:
+    """Work on the order, in the process that calls this; `url`: of a Postgres database, empty for a file."""
     _spoil(script.sabotage)
     doom = Doom(life.end if isinstance(life.end, Kill) else None)
     doom.arm()
@@ -53,7 +54,8 @@ def shop_life(script: Script, life: Life, folder: Path) -> None:
     _note_held(shop.ledger)
     steps = _Customer(script, shop, doom).steps(life.again)
     (folder / "result.json").unlink(missing_ok=True)
-    final = asyncio.run(_natively(script, shop, folder, steps)) if life.native else _called(script, shop, folder, steps)
+    place = Postgres(url) if url else folder / "kintsugi.db"
+    final = asyncio.run(_natively(script, shop, place, steps)) if life.native else _called(script, shop, place, steps)
     whole = {
         "status": final["outcome"].status,
         "reason": final["outcome"].reason,
@@ -66,8 +68,9 @@ def shop_life(script: Script, life: Life, folder: Path) -> None:
     beside.replace(folder / "result.json")
 
 
-def command_life(arguments: list[str], life: Life, sabotage: str, output: Path) -> None:
+def command_life(arguments: list[str], life: Life, sabotage: str, output: Path, url: str) -> None:
     """Run `kintsugi` in the process that calls this."""
+    os.environ["KINTSUGI_DATABASE_URL"] = url
     _spoil(sabotage)
     Doom(life.end if isinstance(life.end, Kill) else None).arm()
     sys.argv = ["kintsugi", *arguments]
@@ -168,8 +171,8 @@ def _about(question: dict[str, Any]) -> str:
     return f"parcel_{call['args']['box']}" if call["tool"] == "parcel" else str(call["tool"])
 
 
-def _called(script: Script, shop: Shop, folder: Path, steps: Steps) -> Any:
-    with open_database(folder / "kintsugi.db") as database:
+def _called(script: Script, shop: Shop, place: Place, steps: Steps) -> Any:
+    with open_database(place) as database:
         saver = open_saver(database)
         with closing(saver.conn):
             graph = _graph(script, shop, database, saver)
@@ -182,8 +185,8 @@ def _called(script: Script, shop: Shop, folder: Path, steps: Steps) -> Any:
                     return end.value
 
 
-async def _natively(script: Script, shop: Shop, folder: Path, steps: Steps) -> Any:
-    with open_database(folder / "kintsugi.db") as database:
+async def _natively(script: Script, shop: Shop, place: Place, steps: Steps) -> Any:
+    with open_database(place) as database:
         async with async_saver(database) as saver:
             graph = _graph(script, shop, database, saver)
             given = next(steps)

@@ -11,5 +11,6 @@ os.environ["KINTSUGI_JITTER"] = "0"
 from agent.cli import commands as commands
 from agent.models import patcher as patcher
 from agent.models import scope as scope
+from agent.store import postgres_savers as postgres_savers
 from graphs import react as react
 from tests.simulation.kills import life as life

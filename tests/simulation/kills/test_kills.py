@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.postgres import Server
 from tests.simulation.kills.campaign import campaign, carried_out, shrunk, story
 from tests.simulation.kills.script import BOUNDARIES, Fault, Kill, Life, Script, draw, smaller
 
@@ -48,6 +49,12 @@ def test_whatever_is_killed_and_wherever_nothing_is_lost_and_nothing_happens_twi
     tally = campaign(range(first, first + 6), workers=1)
     assert not tally.broken, story(draw(tally.broken[0][0]))
     assert tally.schedules.total() == 6
+    assert tally.kills.total() > 0
+
+
+def test_the_same_holds_for_runs_that_are_kept_in_postgres(server: Server) -> None:
+    tally = campaign(range(6, 10), workers=1, server=server)
+    assert not tally.broken, story(draw(tally.broken[0][0]), server)
     assert tally.kills.total() > 0
 
 
