@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from multiprocessing.connection import wait as wait_for
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ from tests.simulation.kills.script import SHOP, Kill, Life, Moment, Script, draw
 # Each process is forked from one that has imported everything and done nothing: a fresh one, in milliseconds.
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.simulation.kills.preload"])
-_STARTING = threading.Lock()
+_REAPING = threading.Lock()
+"""A start polls all processes, and two who poll one at once read its end twice, the second time as 255."""
 
 SECONDS = 120.0
 """Longest life of one process; far more than it needs on a busy machine."""
@@ -167,7 +169,7 @@ def _database(server: Server | None) -> Iterator[str]:
     if server is None:
         yield ""
         return
-    with _STARTING:
+    with _REAPING:
         place = server.create()
     try:
         yield place.url
@@ -235,14 +237,15 @@ def _lived(target: Callable[..., None], args: tuple[Any, ...], life: Life, run: 
     """Let a process live until it ends or is killed; how it ended."""
     run.lives += 1
     process: ForkServerProcess = _FORKS.Process(target=target, args=args)
-    with _STARTING:
+    with _REAPING:
         process.start()
-    process.join(life.end.seconds if isinstance(life.end, Moment) else SECONDS)
-    if process.is_alive():
+    ended = wait_for([process.sentinel], life.end.seconds if isinstance(life.end, Moment) else SECONDS)
+    if not ended:
         process.kill()
+    with _REAPING:
         process.join()
-        if not isinstance(life.end, Moment):
-            raise Stuck(f"a process was not at an end after {SECONDS:g} seconds")
+    if not ended and not isinstance(life.end, Moment):
+        raise Stuck(f"a process was not at an end after {SECONDS:g} seconds")
     if process.exitcode == -signal.SIGKILL:
         run.kills.append(f"{life.end.boundary}, {life.end.when}" if isinstance(life.end, Kill) else "at any moment")
     return process.exitcode
