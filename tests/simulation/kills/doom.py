@@ -23,6 +23,7 @@ from agent.scenarios.warehouse import Warehouse
 from agent.store.artifacts import SqliteArtifacts
 from agent.store.inbox import GoalInbox
 from agent.store.journal import SqliteJournal
+from agent.store.leases import Leases
 from agent.tools.calling import Caller
 from graphs import loop
 from tests.simulation.kills.script import Kill
@@ -79,6 +80,8 @@ def _boundaries() -> Iterator[tuple[Any, str, str]]:
     for end in ("done", "adopted", "absent"):
         yield SqliteJournal, end, "done"
     yield SqliteArtifacts, "put", "store"
+    yield Leases, "take", "lease"
+    yield Leases, "release", "lease"
     yield GoalInbox, "put", "inbox"
     yield Caller, "call", "tool"
     yield Caller, "look", "probe"

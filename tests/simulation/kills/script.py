@@ -26,13 +26,15 @@ BOUNDARIES = {
     "probe": 30,
     "effect": 14,
     "store": 2,
+    "lease": 2,
     "inbox": 1,
     "waiting": 1,
 }
 """Where a process can be killed, before and after, and about how often an undisturbed run comes by.
 
 A phase node; a checkpoint and the writes beside it; the intent and the end in the effect journal; the call of a
-tool, of a probe, and the very effect in the world; a large artifact; a changed goal; a question to a person.
+tool, of a probe, and the very effect in the world; a large artifact; the thread's lease; a changed goal; a question
+to a person.
 """
 
 FAULTS = {

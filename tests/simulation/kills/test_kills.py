@@ -34,6 +34,9 @@ KNOWN = {
         faults=(Fault("parcel_b", 1, "goal"), Fault("invoice", 1, "edit")),
     ),
     "the processes die before they have done anything": Script((dies("put", "before"), dies("node", "before"), RESUME)),
+    "the thread is still held by a dead process": Script(
+        (dies("lease", "after"), dies("lease", "before", 2), dies("lease", "before"), NATIVE), wants=("ship",)
+    ),
 }
 
 
