@@ -12,7 +12,9 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.store.memory import InMemoryStore
 
 from agent import Limits, Settings, build_graph
+from agent.core.phase import Phase
 from agent.store.checkpoints import async_saver, open_saver
+from agent.store.database import Place
 from agent.store.packing import Packing
 from tests.builders import Calls, always, arun, calm, goal, once, questions, run, statuses, thread, values
 from tests.test_boundary import http
@@ -37,24 +39,24 @@ def same(stored: Any, written: Any) -> bool:
     """Equal and of the same class, item by item; a checkpoint holds any sequence as a list."""
     if isinstance(written, list | tuple):
         return len(stored) == len(written) and all(same(*pair) for pair in zip(stored, written, strict=True))
-    return stored == written and type(stored) is type(written)
+    # LangGraph's Postgres saver keeps what is also text as text: nothing may depend on the class of the phase
+    return stored == written and (type(stored) is type(written) or type(written) is Phase)
 
 
-def test_every_channel_comes_back_equal_from_sqlite(tmp_path: Path) -> None:
-    graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
-    end = run(graph, STATED)
-    assert questions(end)
-    stored = build_graph(eventful(Calls()), settings=calm(), checkpointer=open_saver(tmp_path / "k.db")).get_state(
-        thread()
-    )
-    for name in CHANNELS:
-        assert same(stored.values[name], end[name]), name
-    assert stored.values["world"].artifacts["c"].stored
-    assert stored.values["unresolved"]
+def test_every_channel_comes_back_equal(place: Place) -> None:
+    with closing((saver := open_saver(place)).conn):
+        graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=saver)
+        end = run(graph, STATED)
+        assert questions(end)
+        stored = build_graph(eventful(Calls()), settings=calm(), checkpointer=saver).get_state(thread())
+        for name in CHANNELS:
+            assert same(stored.values[name], end[name]), name
+        assert stored.values["world"].artifacts["c"].stored
+        assert stored.values["unresolved"]
 
 
-async def test_every_channel_comes_back_equal_from_the_asynchronous_saver(tmp_path: Path) -> None:
-    async with async_saver(tmp_path / "k.db") as saver:
+async def test_every_channel_comes_back_equal_from_the_asynchronous_saver(place: Place) -> None:
+    async with async_saver(place) as saver:
         graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=saver)
         end = await arun(graph, STATED)
         stored = await graph.aget_state(thread())
@@ -62,14 +64,15 @@ async def test_every_channel_comes_back_equal_from_the_asynchronous_saver(tmp_pa
             assert same(stored.values[name], end[name]), name
 
 
-def test_every_snapshot_of_a_run_can_be_read_back(tmp_path: Path) -> None:
-    graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
-    run(graph, STATED)
-    history = list(graph.get_state_history(thread()))
-    assert len(history) > 15
-    for snapshot in history:
-        if "ledger" in snapshot.values:
-            assert snapshot.values["ledger"].run == 1
+def test_every_snapshot_of_a_run_can_be_read_back(place: Place) -> None:
+    with closing((saver := open_saver(place)).conn):
+        graph = build_graph(eventful(Calls()), settings=calm(), checkpointer=saver)
+        run(graph, STATED)
+        history = list(graph.get_state_history(thread()))
+        assert len(history) > 15
+        for snapshot in history:
+            if "ledger" in snapshot.values:
+                assert snapshot.values["ledger"].run == 1
 
 
 def test_nothing_in_a_checkpoint_is_of_a_class_that_strict_reading_refuses(
