@@ -100,7 +100,8 @@ def assemble(
 ) -> LoopGraph:
     """Build the runtime over an open database; for the command line, servers and tests."""
     registry, clock = Registry(tools), clock or SystemClock()
-    artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else SqliteArtifacts(database)
+    beside = checkpointer is not None and not isinstance(lie_in(checkpointer), Elsewhere)
+    artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else SqliteArtifacts(database, beside)
     bodies, inbox = Bodies(artifacts, settings.inline_bytes), GoalInbox(database)
     caller = Caller(registry, settings.step_timeout, settings.limits.parallel)
     react, patcher, scope_model = _model_ports(model, registry, settings) if model is not None else (None, None, None)

@@ -224,6 +224,32 @@ def threads(home: HomeOption = None) -> None:
 
 
 @app.command()
+def gc(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Delete the stored bodies that no thread can reach any more, also not by resume or time travel."""
+    from agent.cli import tidying
+
+    tidying.gc(load_settings(home), dry_run)
+
+
+@app.command()
+def forget(
+    thread: Thread,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Also what it did: a later run of this name would do it once more.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Delete a thread: its checkpoints, its trace, its line in the list. What it did to the world stays on record."""
+    from agent.cli import tidying
+
+    tidying.forget(load_settings(home), thread, effects, dry_run)
+
+
+@app.command()
 def doctor(home: HomeOption = None) -> None:
     """Check what is configured, and whether it can be reached."""
     from agent.cli import reading

@@ -4,6 +4,8 @@ What is read is checked against its digest: a body that changed on disk is never
 """
 
 import base64
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -13,6 +15,12 @@ from agent.core.value import Digest, JsonValue, digest
 from agent.store.body import from_body, to_body
 from agent.store.connection import Connection
 from agent.store.database import Database, memory_database
+
+FOR_EVER = 1e18
+"""When a body was put whose checkpoints lie elsewhere: nothing here knows who reads it, so that it is never too old."""
+
+_LATELY = 600.0
+"""Seconds within which a body that is put again need not be written; far less than a collection waits."""
 
 NAMESPACE = ("kintsugi", "artifacts")
 """Where artifacts lie in a LangGraph store."""
@@ -58,12 +66,15 @@ class ArtifactStore(Protocol):
 class SqliteArtifacts:
     """Artifacts in the run's database, beside the checkpoints that refer to them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, beside: bool = True, now: Callable[[], float] = time.time) -> None:
+        """Args: where; whether the checkpoints that refer to them lie there as well; the time, since the epoch."""
         self._lane = database.quick
+        self._beside = beside
+        self._now = now
 
     async def put(self, value: JsonValue) -> Digest:
         """Keep a value."""
-        return await self._lane.run(partial(_put, value))
+        return await self._lane.run(partial(_put, value, self._now() if self._beside else FOR_EVER))
 
     async def get(self, key: Digest) -> JsonValue:
         """Read a value back."""
@@ -99,13 +110,14 @@ class StoreArtifacts:
         return _verified(key, _unpacked(item.value))
 
 
-def _put(value: JsonValue, connection: Connection) -> Digest:
+def _put(value: JsonValue, at: float, connection: Connection) -> Digest:
     key = digest(value)
-    # Writes nothing when the body is there, and heals it when it is damaged.
+    # Writes nothing when the body is there and was put lately, and heals it when it is damaged.
     connection.execute(
-        """INSERT INTO kintsugi_artifacts (digest, body) VALUES (?, ?)
-        ON CONFLICT (digest) DO UPDATE SET body = excluded.body WHERE kintsugi_artifacts.body <> excluded.body""",
-        (key, to_body(value)),
+        """INSERT INTO kintsugi_artifacts (digest, body, touched) VALUES (?, ?, ?)
+        ON CONFLICT (digest) DO UPDATE SET body = excluded.body, touched = excluded.touched
+        WHERE kintsugi_artifacts.body <> excluded.body OR kintsugi_artifacts.touched < ?""",
+        (key, to_body(value), at, at - _LATELY),
     )
     return key
 

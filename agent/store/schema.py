@@ -38,6 +38,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             thread TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, expires $real NOT NULL,
             halt TEXT NOT NULL, strays TEXT NOT NULL)""",
     ),
+    # seconds since the epoch of the last time a run put the body, as far as garbage collection has to know
+    ("ALTER TABLE kintsugi_artifacts ADD COLUMN touched $real NOT NULL DEFAULT 0",),
 )
 """What each schema adds to the one before. Once released, a migration is never changed: the next one mends it."""
 
