@@ -42,7 +42,7 @@ check: $(VENV)/.dev ## Set up and check format, lint, types and the direction of
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev ## Measure a run against the critical path of its plan
+bench: $(VENV)/.dev ## Measure makespan, cost per step and growth of a long run (ARGS="--steps 300")
 	@$(BIN)/python -m tests.benchmarks.makespan $(ARGS)
 
 mutate: $(VENV)/.runtime ## Mutate one constraint at every point of the three scenarios (about ten minutes)

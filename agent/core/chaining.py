@@ -120,7 +120,8 @@ def needed_names(maker: Maker, names: Iterable[ArtifactName]) -> tuple[ArtifactN
 
 def expand(wanted: Iterable[ArtifactName], names: Iterable[ArtifactName]) -> tuple[ArtifactName, ...]:
     """Spell out `family_*`; a family nobody makes stays as it is, so that it is reported."""
-    known, spelled = tuple(names), []
+    wanted, spelled = tuple(wanted), []
+    known = tuple(names) if any(each.endswith("*") for each in wanted) else ()
     for name in wanted:
         members = [each for each in known if fnmatchcase(each, name)] if name.endswith("*") else []
         spelled.extend(members or [name])

@@ -1,8 +1,10 @@
 """The current intended path: steps with needs, products, predicates and a status. Disposable by design."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import StrEnum
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import ClassVar, NamedTuple, NewType
 
 from pydantic import Field
@@ -254,12 +256,13 @@ def upstream(steps: Iterable[Step], roots: Iterable[StepId]) -> frozenset[StepId
 def cycle(steps: Iterable[Step]) -> tuple[StepId, ...]:
     """One dependency cycle, first id repeated at the end; empty when the plan is a DAG."""
     graph = edges(steps)
+    with suppress(CycleError):
+        TopologicalSorter(graph).prepare()
+        return ()
     remaining = dict(graph)
     while free := [each for each, needs in remaining.items() if not needs & remaining.keys()]:
         for each in free:
             del remaining[each]
-    if not remaining:
-        return ()
     path = [min(remaining)]
     while True:
         following = min(graph[path[-1]] & remaining.keys())
@@ -284,7 +287,11 @@ def _waits(step: Step, plan: Plan) -> bool:
 
 
 def _reversed(graph: dict[StepId, frozenset[StepId]]) -> dict[StepId, frozenset[StepId]]:
-    return {each: frozenset(other for other, needs in graph.items() if each in needs) for each in graph}
+    users: dict[StepId, set[StepId]] = {each: set() for each in graph}
+    for each, needs in graph.items():
+        for need in needs:
+            users[need].add(each)
+    return {each: frozenset(found) for each, found in users.items()}
 
 
 def _closure(graph: dict[StepId, frozenset[StepId]], roots: Iterable[StepId]) -> frozenset[StepId]:

@@ -125,10 +125,9 @@ def _needs(step: Step, available: frozenset[ArtifactName]) -> Iterator[str]:
     for name in sorted(set(step.needs) & set(step.produces)):
         yield f"step {step.id!r} needs {name!r}, which it produces itself"
     args = referenced(step.call.args) if step.call else frozenset()
-    known = _listed(sorted(available))
     for name in sorted(step.reads() - available):
         why = "refers to" if name in args else "needs" if name in step.needs else "checks"
-        yield f"step {step.id!r} {why} {name!r}, but no step produces it; available: {known}"
+        yield f"step {step.id!r} {why} {name!r}, but no step produces it; available: {_listed(sorted(available))}"
 
 
 def _order(steps: tuple[Step, ...]) -> Iterator[str]:

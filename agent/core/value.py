@@ -1,5 +1,6 @@
 """What a value is: JSON, its canonical spelling and its digest. Two equal values have one digest."""
 
+import copy
 import hashlib
 import json
 from collections.abc import Mapping
@@ -30,11 +31,17 @@ class Value(BaseModel):
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with other fields. What was computed from the old ones and kept (`cached_property`) is forgotten."""
-        copied = super().model_copy(update=update, deep=deep)
-        if not self.kept_with or not self.kept_with.isdisjoint(update or ()):
-            for name in copied.__dict__.keys() - type(self).model_fields.keys():
-                del copied.__dict__[name]
-        return copied
+        given = update or {}
+        names = type(self).__pydantic_fields__
+        forgets = not self.kept_with or not self.kept_with.isdisjoint(given)
+        known = {name: each for name, each in self.__dict__.items() if name in names} if forgets else self.__dict__
+        # what pydantic's own does, less its search for private and extra fields, of which a value has none
+        copied = type(self).__new__(type(self))
+        object.__setattr__(copied, "__dict__", {**known, **given})
+        object.__setattr__(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__ | given.keys())
+        object.__setattr__(copied, "__pydantic_extra__", None)
+        object.__setattr__(copied, "__pydantic_private__", None)
+        return copy.deepcopy(copied) if deep else copied
 
     def knowing(self, **computed: object) -> Self:
         """The same value, told what it would have to compute: whoever changed one part of it knows the rest.

@@ -4,10 +4,12 @@ Every channel that a person may edit (Studio, `update_state`) validates and coer
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import reduce
 from typing import Annotated, Any, NotRequired, Self, TypeVar
 
 from langchain_core.messages import AnyMessage
+from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from pydantic import TypeAdapter
@@ -81,6 +83,14 @@ class Added(DeltaChannel[Any]):
         return new
 
 
+class Merged(BinaryOperatorAggregate[Any]):
+    """A channel with a reducer that is copied as it is; LangGraph's own makes an empty value for every copy."""
+
+    def copy(self) -> Self:
+        """A channel with the same value."""
+        return copy(self)
+
+
 class Changes(Added):
     """Likewise, where what is written is what changed."""
 
@@ -100,7 +110,7 @@ HARVESTS = SNAPSHOTS // 3
 class RunState(TypedDict):
     """All channels. Derived facts (ready, blocked, progress) are computed, never stored."""
 
-    goal: Annotated[Goal, take_goal]
+    goal: Annotated[Goal, Merged(Goal, take_goal)]
     """Goal layer. Written by the caller, and by the planner when it completes a free-text goal."""
     heard: int
     """Number of the last changed goal that was taken out of the inbox."""
@@ -124,7 +134,7 @@ class RunState(TypedDict):
     """Classified failures with their rungs, on their way to the repairer."""
     unresolved: tuple[Recovery, ...]
     """Failures with no rung left; a person is asked when nothing else can be done."""
-    ledger: Annotated[Ledger, take_ledger]
+    ledger: Annotated[Ledger, Merged(Ledger, take_ledger)]
     """What is spent; survives a resume."""
     granted: Annotated[dict[str, float], take_grants]
     """Limits that a person has raised on this thread, by name; editing it is how to raise another."""
@@ -141,7 +151,7 @@ class RunState(TypedDict):
 class RunInput(TypedDict):
     """What a caller gives: a goal (object, mapping or text) or a chat message; facts are optional."""
 
-    goal: NotRequired[Annotated[Goal, take_goal]]
+    goal: NotRequired[Annotated[Goal, Merged(Goal, take_goal)]]
     facts: NotRequired[dict[str, JsonValue]]
     messages: NotRequired[Annotated[list[AnyMessage], add_messages]]
 

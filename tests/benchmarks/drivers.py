@@ -11,8 +11,6 @@ from typing import Annotated, Any, TypedDict
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
@@ -30,17 +28,6 @@ def through_invoke(tasks: Sequence[Task], effect: str = "read_only") -> float:
         saver = open_saver(file)
         with closing(saver.conn):
             return _invoked(tasks, effect, saver)
-
-
-def through_stock_invoke(tasks: Sequence[Task], effect: str = "read_only") -> float:
-    """The same with a saver as LangGraph opens it: one fsync for each of its commits."""
-    with _file() as file, SqliteSaver.from_conn_string(str(file)) as saver:
-        return _invoked(tasks, effect, saver)
-
-
-def in_memory(tasks: Sequence[Task], effect: str = "read_only") -> float:
-    """Seconds of one run through `invoke` with checkpoints in memory."""
-    return _invoked(tasks, effect, InMemorySaver())
 
 
 def through_ainvoke(tasks: Sequence[Task], effect: str = "read_only") -> float:
@@ -82,24 +69,8 @@ def in_waves(tasks: Sequence[Task]) -> float:
     return passed
 
 
-def bare_superstep(rounds: int = 200) -> float:
-    """Seconds of one super-step of LangGraph in memory that does nothing: the unit for this machine, now."""
-
-    class Count(TypedDict):
-        count: int
-
-    builder: Any = StateGraph(Count)
-    builder.add_node("next", lambda state: {"count": state["count"] + 1})
-    builder.add_edge(START, "next")
-    builder.add_conditional_edges("next", lambda state: "next" if state["count"] < rounds else END, ["next", END])
-    graph = builder.compile(checkpointer=InMemorySaver())
-    begun = time.perf_counter()
-    graph.invoke({"count": 0}, {**CONFIG, "recursion_limit": rounds + 1}, durability="sync")
-    return (time.perf_counter() - begun) / rounds
-
-
 def _invoked(tasks: Sequence[Task], effect: str, saver: BaseCheckpointSaver[Any]) -> float:
-    graph = build_graph([_tool(each, effect) for each in tasks], checkpointer=saver)
+    graph = build_graph([tool(each, effect) for each in tasks], checkpointer=saver)
     begun = time.perf_counter()
     final = graph.invoke({"goal": Goal(wants=ends(tasks))}, CONFIG)
     passed = time.perf_counter() - begun
@@ -124,7 +95,7 @@ def _check(final: Any, tasks: Sequence[Task]) -> None:
     assert len(outcome.artifacts) == len(tasks)
 
 
-def _tool(task: Task, effect: str) -> BaseTool:
+def tool(task: Task, effect: str) -> BaseTool:
     def work() -> dict[str, str]:
         time.sleep(task.seconds)
         return {"made": task.name}

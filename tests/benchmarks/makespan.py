@@ -1,24 +1,19 @@
-"""How long does a run take against the critical path of its plan, and what does one step cost? Run by `make bench`.
+"""How long does a run take against the critical path of its plan, what does a step cost, and what does it leave?
+
+Run by `make bench`.
 
 Every ratio is of two measurements of one run of this program; times alone depend on the machine.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.dags import Task, critical_path, measured, ragged, scaled
-from tests.benchmarks.drivers import (
-    bare_superstep,
-    in_memory,
-    in_waves,
-    through_ainvoke,
-    through_invoke,
-    through_stock_invoke,
-)
+from tests.benchmarks import growth, overhead
+from tests.benchmarks.dags import Task, critical_path, measured, ragged
+from tests.benchmarks.drivers import in_waves, through_ainvoke, through_invoke
 
 SEEDS = range(1, 6)
 WORKFLOW_SECONDS = 8.0
@@ -34,7 +29,8 @@ def main() -> None:
     if options.workflows:
         files = sorted(options.workflows.glob("*.json"))
         _compare({file.stem: measured(file, options.seconds) for file in files})
-    _costs()
+    console.print(overhead.report())
+    console.print(growth.report(options.steps))
 
 
 def _options() -> argparse.Namespace:
@@ -42,6 +38,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="*", default=SEEDS)
     parser.add_argument("--workflows", type=Path, help="folder of measured workflows in wfcommons format")
     parser.add_argument("--seconds", type=float, default=WORKFLOW_SECONDS, help="their critical path is scaled to it")
+    parser.add_argument("--steps", type=int, default=3000, help="steps of the long runs")
     return parser.parse_args()
 
 
@@ -57,24 +54,6 @@ def _compare(dags: dict[str, tuple[Task, ...]]) -> float:
         worst = max(worst, *ours)
     console.print(table)
     return worst
-
-
-def _costs() -> None:
-    """Print what the runtime itself costs for each step, with tools that do nothing."""
-    chain = tuple(Task(f"t{n}", 0.0, (f"t{n - 1}",) if n else ()) for n in range(30))
-    bare = bare_superstep()
-    table = Table("runtime cost per completed step", "30 side by side", "30 in a chain", "in bare super-steps")
-    runs: dict[str, Callable[[Sequence[Task]], float]] = {
-        "in memory": in_memory,
-        "SQLite, invoke": through_invoke,
-        "SQLite, ainvoke": through_ainvoke,
-        "SQLite with LangGraph's pragmas": through_stock_invoke,
-    }
-    for name, run in runs.items():
-        wide, long = (run(each) / 30 for each in (scaled(ragged(1), 0.0), chain))
-        table.add_row(name, f"{wide * 1000:.1f} ms", f"{long * 1000:.1f} ms", f"{long / bare:.1f}")
-    console.print(table)
-    console.print(f"a bare LangGraph super-step in memory: {bare * 1000:.2f} ms")
 
 
 if __name__ == "__main__":
