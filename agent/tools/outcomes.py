@@ -48,6 +48,12 @@ def lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
     return ErrorFacts(kind="lost", message=f"{tool} was begun in step {begun.step} and its outcome is unknown: {why}")
 
 
+def undecided(tool: str, before: str) -> ErrorFacts:
+    """Why a write of an inner loop is not made: another one of the step may have happened."""
+    said = f"{tool} was not called: an earlier call of {before} in this step may have happened. Look, or give up"
+    return ErrorFacts(kind="lost", message=said)
+
+
 def _classified(error: ErrorFacts, task: Task, tool: str) -> Classified | None:
     failure = Failure(trigger=Trigger.TASK_FAILURE, tool=tool, error=error, reads=tuple(sorted(task.inputs)))
     return classify(failure, mutating=True, view=task.inputs)

@@ -59,6 +59,8 @@ class ToolRunner:
             return _failed(ErrorFacts(kind="need", message="the step is an instruction, and no model is configured"))
 
         async def call(tool: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+            if tool not in task.step.tools:
+                return ErrorFacts(kind="refused", type="NotThisStep", message=f"this step may not call {tool}")
             args = {**args, **task.allowed.get(call_digest(tool, args), {})}
             contract = self._registry.contracts.get(tool)
             if contract is None or contract.effect is EffectClass.READ_ONLY:

@@ -10,13 +10,13 @@ from weakref import WeakValueDictionary
 
 from agent.core.chaining import as_step, fill
 from agent.core.contract import ToolContract
-from agent.core.effect import Begun, Done, EffectIdentity, EffectJournal, Fresh, Open, idempotency_key
+from agent.core.effect import Begun, Done, EffectIdentity, EffectJournal, EffectStatus, Fresh, Open, idempotency_key
 from agent.core.failure import Effect, ErrorFacts
 from agent.core.value import JsonValue
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
 from agent.tools.checking import checked, sees_nothing, standing, tool_of
-from agent.tools.outcomes import effect_after, identity, is_harmless_anew, looked_after, lost
+from agent.tools.outcomes import effect_after, identity, is_harmless_anew, looked_after, lost, undecided
 from agent.tools.registry import Registry
 
 
@@ -73,7 +73,7 @@ class Writes:
         """A call of the inner loop of a step: what it gave, or why not; `lost` when nobody can find out."""
         write = replace(self._write(_as_task(task, contract, args)), inner=True)
         async with self._alone(write):
-            doubt = await self._in_doubt(write)
+            doubt = await self._in_doubt(write) or await self._undecided(write)
             result = _failed(doubt) if doubt is not None else await self._bracketed(write)
         return result.error or result.value
 
@@ -185,6 +185,16 @@ class Writes:
             return late
         self._doubtful.pop(write.product, None)
         return None
+
+    async def _undecided(self, write: Write) -> ErrorFacts | None:
+        """Whether another write of the same step may have happened: under other arguments this could be the second."""
+        if write.task.step.idempotent:
+            return None
+        entries = await self._journal.entries(write.task.thread)
+        unknown = (each for each in entries if each.status is EffectStatus.OPEN and each.step == write.task.step.id)
+        others = (each.identity.tool for each in unknown if each.identity != write.effect)
+        before = next((tool for tool in others if not self._registry.contracts[tool].idempotent), None)
+        return undecided(write.tool, before) if before else None
 
     async def _adopt(self, write: Write, adopted: Result) -> Result:
         await self._journal.adopted(write.effect, adopted.value)

@@ -13,11 +13,9 @@ from langgraph.errors import GraphInterrupt
 
 from agent.core.consent import Approve, Consent
 from agent.core.control import Choice
-from agent.core.failure import ErrorFacts, Scope
 from agent.core.goal import Goal
 from agent.core.phase import Phase
-from agent.core.plan import Call, Plan
-from agent.core.spending import Usage
+from agent.core.plan import Plan
 from agent.core.value import JsonValue
 from agent.core.world import World
 from agent.models.contract_planner import ContractPlanner
@@ -34,11 +32,12 @@ from agent.nodes.repairer import Repairer
 from agent.nodes.scope import KEY, RunScope
 from agent.nodes.state import RunState, RunUpdate, take_goal, take_grants, take_plan, take_words, take_world, written
 from agent.nodes.verifier import Verifier
-from agent.ports import Letter, PatchView, ProposedCall, ScopeAnswer
+from agent.ports import Letter
 from agent.tools.runner import ToolRunner
 from graphs.loop import PhaseNode
 from tests.builders import state as whole_state
 from tests.simulation.invariants import Watch
+from tests.simulation.minds import InstructingPlanner, Obedient, RandomPatcher, RandomScope
 from tests.simulation.outside import Broken, Journal, Outside, Shelf, Workshop
 from tests.simulation.script import Event, GoalScript, Script
 
@@ -122,37 +121,6 @@ class Inbox:
         return Letter(number=len(self.letters), goal=self.letters[-1]) if len(self.letters) > heard else None
 
 
-class RandomPatcher:
-    """Proposes any call: a good one, the same one, another tool's, one with unknown arguments, none."""
-
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-
-    async def propose(self, view: PatchView) -> ProposedCall:
-        args = dict(view.template)
-        if "way" in args:
-            args["way"] = self._rng.randint(0, 5)
-        kind = self._rng.choice(("way", "way", "none", "tool", "unknown", "sent"))
-        calls: dict[str, Call | None] = {
-            "way": Call(tool=view.tool, args=args),
-            "none": None,
-            "tool": Call(tool="make_a0", args={}),
-            "unknown": Call(tool=view.tool, args={**args, "more": 1}),
-            "sent": Call(tool=view.tool, args=view.args),
-        }
-        return ProposedCall(call=calls[kind], usage=Usage(calls=1, tokens_in=10, tokens_out=10))
-
-
-class RandomScope:
-    """Says anything of an error."""
-
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-
-    async def scope(self, intent: str, tool: str, error: ErrorFacts) -> ScopeAnswer:
-        return ScopeAnswer(scope=self._rng.choice(tuple(Scope)), usage=Usage(calls=1, tokens_in=10, tokens_out=10))
-
-
 class Person:
     """Answers questions at random, badly at times; a question may also be left open, or the goal changed instead."""
 
@@ -230,10 +198,11 @@ class Simulation:
 
     def _nodes(self, journal: Journal, clock: VirtualClock, bodies: Bodies, rng: Random) -> dict[Phase, PhaseNode]:
         script, contracts, limits = self.script, self.registry.contracts, self.script.limits
-        planner = ContractPlanner(self.registry)
+        tools = {each.name: each for each in script.tools}
+        planner = InstructingPlanner(ContractPlanner(self.registry), tools)
         patcher, scope = (RandomPatcher(rng), RandomScope(rng)) if script.models else (None, None)
         consent = Consent(approve=Approve(script.approve), contracts=contracts)
-        runner = ToolRunner(self.registry, self.outside, journal, None, consent)
+        runner = ToolRunner(self.registry, self.outside, journal, Obedient(rng, tools), consent)
         schemas = {name: self.registry.schema(name) for name in contracts}
         return {
             Phase.INTAKE: Intake(clock),
@@ -309,6 +278,7 @@ class Simulation:
     async def _dies(self) -> None:
         self.watch.disturbed += 1
         await self.scope.killed()
+        await self.outside.killed()
         self.outside.death = asyncio.get_running_loop().create_future()
         self.scope = VirtualScope()
 
@@ -366,6 +336,7 @@ def simulate(script: Script, loop: VirtualLoop, begun: Callable[[Simulation], No
                 raise Broken(f"a node threw {type(error).__name__}: {error}") from error
             finally:
                 await sim.scope.killed()
+                await sim.outside.killed()
         return sim
 
     return loop.run_until_complete(whole())

@@ -26,6 +26,10 @@ AGAIN = (Choice.RETRY, Choice.HINT, Choice.EDIT)
 """Answers by which a person says that something is to be done again."""
 
 
+DECIDING = (Phase.PLANNER, Phase.REPAIRER, Phase.ESCALATOR)
+"""Who may say what is to be done."""
+
+
 class Watch:
     """Looks on, and raises `Broken` with the invariant's number."""
 
@@ -70,6 +74,7 @@ class Watch:
         self._phase(before["phase"], update, after)
         self._nothing_lost(before, after)
         self._marks(before, update, after)
+        self._meant(before, after)
         self._done(before, update, after)
         for record in update.get("trace", ()):
             if isinstance(record, Recovered):
@@ -133,6 +138,17 @@ class Watch:
         outside = set(fresh) - reach
         if outside:
             raise Broken(f"I4: {', '.join(sorted(outside))} was marked, which no failed step stands on")
+
+    def _meant(self, before: RunState, after: RunState) -> None:
+        """I9: what is to be done is decided by planner, repairer and person, and by nothing that a tool has said."""
+        if before["phase"] in DECIDING or after["plan"] is before["plan"]:
+            return
+        was, now = (
+            {each.id: (each.call, each.instruction, each.tools, each.needs, each.produces) for each in plan.steps}
+            for plan in (before["plan"], after["plan"])
+        )
+        if was != now and not before["allowed"]:
+            raise Broken(f"I9: {before['phase']} changed what is to be done")
 
     def _done(self, before: RunState, update: RunUpdate, after: RunState) -> None:
         """I3: a step becomes done because it was verified now, or because what it had made holds again."""

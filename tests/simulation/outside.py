@@ -14,7 +14,7 @@ from agent.core.value import Digest, JsonValue, digest
 from agent.ports import Observation
 from agent.tools.calling import Caller
 from agent.tools.registry import Registry
-from tests.simulation.script import Drift, Script, ToolScript
+from tests.simulation.script import LATE, Drift, Script, ToolScript
 
 TIMEOUT = 1000.0
 
@@ -136,6 +136,14 @@ class Journal:
         """Whether an intent for this call is written down and open, or it was harmless to do it again."""
         return any(each.tool == tool and each.args_digest == args for each in self.found)
 
+    def unknown(self, tool: str, args: Digest) -> bool:
+        """Whether nobody knows if this call happened."""
+        return any(
+            each.status is EffectStatus.OPEN
+            for known, each in self.found.items()
+            if (known.tool, known.args_digest) == (tool, args)
+        )
+
     def _settle(self, identity: EffectIdentity, status: EffectStatus, result: JsonValue) -> None:
         known = self.found[identity]
         if not happened(known):
@@ -190,6 +198,9 @@ class Outside(Caller):
         self._truth: dict[str, tuple[int, bool]] = {}
         self._standing: dict[str, dict[Digest, JsonValue]] = {}
         """Key of the product -> inputs -> what was written; the last written last."""
+        self._late: dict[tuple[str, Digest], asyncio.Task[JsonValue]] = {}
+        """Calls that ran out of time, and are still at work."""
+        self._at_work: list[asyncio.Task[JsonValue]] = []
         self.calls = 0
         self.effects = 0
         self.repeats = 0
@@ -213,6 +224,25 @@ class Outside(Caller):
             return Observation(error=seen.model_copy(update={"kind": "probe"}))
         return Observation(value=seen)
 
+    async def overdue(self, name: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+        """As a thread that is still at work: waited for as long as a new call, and then lost."""
+        late = self._late.get((name, digest(args)))
+        if late is None:
+            return None
+        came = await guarded(asyncio.shield(late), TIMEOUT)
+        if not late.done():
+            return ErrorFacts(kind="lost", message=f"{name} is still at work")
+        del self._late[name, digest(args)]
+        return came
+
+    async def killed(self) -> None:
+        """The process is gone, and its threads with it."""
+        for each in self._at_work:
+            each.cancel()
+        await asyncio.gather(*self._at_work, return_exceptions=True)
+        self._at_work.clear()
+        self._late.clear()
+
     # --- what happens ------------------------------------------------------------------------------------------
 
     async def _call(self, tool: ToolScript, args: dict[str, JsonValue]) -> JsonValue:
@@ -223,6 +253,11 @@ class Outside(Caller):
         await self._happens_before(fault)
         if fault in TOLD:
             return TOLD[fault]
+        if fault in LATE:
+            acts = self._acts_later(tool, args, 5.0 if fault == "late" else 2 * TIMEOUT)
+            self._late[tool.name, digest(args)] = thread = asyncio.get_running_loop().create_task(acts)
+            self._at_work.append(thread)
+            raise TimeoutError("timed out")
         if fault == "nothing" and not tool.writes:
             return None
         value = self._written(tool, args, fault == "refuted") if tool.writes else self._read(tool, args, fault)
@@ -232,6 +267,11 @@ class Outside(Caller):
         if fault in RAISES:
             raise RAISES[fault]()
         return None if fault == "nothing" else value
+
+    async def _acts_later(self, tool: ToolScript, args: dict[str, JsonValue], most: float) -> JsonValue:
+        await asyncio.sleep(self._rng.random() * most)
+        self.happened.append(f"{tool.name} acts late")
+        return self._written(tool, args, False) if tool.writes else self._read(tool, args, "")
 
     async def _happens_before(self, fault: str) -> None:
         if fault == "die-before":
@@ -291,7 +331,12 @@ class Outside(Caller):
         self.effects += 1
         ways = self.works.setdefault((tool.key, inputs_of(tool, args)), {})
         work = ways.setdefault((tool.name, digest(args)), Work())
-        others = [each for each in ways.values() if each is not work and each.effects and not each.excused]
+        others = [
+            each
+            for way, each in ways.items()
+            # an inner loop may write what it likes, but not while it is open whether it has written already
+            if each is not work and each.effects and not each.excused and (not tool.loop or self._journal.unknown(*way))
+        ]
         self.repeats += bool(work.effects)
         if work.effects and not tool.idempotent and not work.excused:
             self.broken = f"I2: {tool.name} made {tool.key} from the same inputs twice"

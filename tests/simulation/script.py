@@ -11,11 +11,13 @@ BEFORE = ("timeout", "reset", "busy", "limited", "refused", "misfit", "words", "
 """A call that fails before it has done anything."""
 AFTER = ("lost-timeout", "lost-reset", "lost-gateway", "lost-unknown")
 """The effect takes place, and its answer is lost."""
+LATE = ("late", "late", "very-late")
+"""The call runs out of time, and acts afterwards: while it is tried again, or long after everything else."""
 ODD = ("refuted", "nothing")
 """The call says that it worked, and did not do what it promised."""
 DEATHS = ("die-before", "die-after")
 """The process dies under the call."""
-FAULTS = (*BEFORE, *AFTER, *ODD, *DEATHS)
+FAULTS = (*BEFORE, *AFTER, *LATE, *ODD, *DEATHS)
 DRIFTS = ("moved", "bad", "good", "gone", "touched")
 FOREVER = 1_000
 
@@ -38,6 +40,8 @@ class ToolScript:
     ways: int = 0
     """Alternative values of its parameter `way`."""
     stands_in_for: str | None = None
+    loop: bool = False
+    """Its step is an instruction: the inner loop calls it."""
 
     @property
     def key(self) -> str:
@@ -163,7 +167,14 @@ def _plainer(script: Script) -> Iterator[Script]:
         stood_in = any(each.stands_in_for == tool.name for each in script.tools)
         if not stood_in and (tool.stands_in_for or not {*used, *wanted} & set(tool.makes)):
             yield replace(script, tools=(*rest[0], *rest[1]))
-        for plain in ({"needs": tool.needs[1:]}, {"ensures": False}, {"requires": False}, {"fact": False}, {"ways": 0}):
+        for plain in (
+            {"needs": tool.needs[1:]},
+            {"ensures": False},
+            {"requires": False},
+            {"fact": False},
+            {"ways": 0},
+            {"loop": False},
+        ):
             if any(getattr(tool, name) != value for name, value in plain.items()) and tool.stands_in_for is None:
                 less = replace(tool, **plain)
                 yield replace(script, tools=(*rest[0], less, *rest[1]))
@@ -201,6 +212,7 @@ def _tools(rng: Random) -> tuple[ToolScript, ...]:
             requires=rng.random() < 0.4,
             fact=rng.random() < 0.08,
             ways=rng.choice((0, 0, 0, 2, 3)),
+            loop=rng.random() < 0.15,
         )
         tools.append(tool)
         names += makes

@@ -4,11 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from agent.core.classification import conclude
 from agent.core.effect import EffectIdentity, Fresh
 from agent.core.limits import Limits
+from agent.nodes import classifier
+from agent.ports import Result, Task
+from agent.tools.inner import ToolCall
+from agent.tools.runner import ToolRunner
 from tests.simulation.campaign import campaign, shrunk, story
 from tests.simulation.driving import simulate, virtual
 from tests.simulation.invariants import Watch
+from tests.simulation.minds import Obedient
 from tests.simulation.outside import Broken, Journal, Outside
 from tests.simulation.script import Event, Fault, GoalScript, Script, ToolScript, draw
 
@@ -74,6 +80,40 @@ def test_a_runtime_that_repeats_a_write_blindly_is_caught(monkeypatch: pytest.Mo
     monkeypatch.setattr(Outside, "call", twice)
     with virtual() as loop, pytest.raises(Broken, match="I2: make_a0 made a0 from the same inputs twice"):
         simulate(scripted(), loop)
+
+
+def test_a_call_that_acts_after_its_time_is_waited_for_and_not_made_again() -> None:
+    for kind in ("late", "very-late"):
+        with virtual() as loop:
+            sim = simulate(scripted(Fault("make_a0", 1, kind), probe="name", ensures=True), loop)
+        assert (sim.outside.effects, sim.watch.statuses) == (1, {"satisfied": 1})
+
+
+def test_an_inner_loop_that_obeys_what_it_reads_gets_no_other_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ToolRunner._turns
+
+    async def anything(self: ToolRunner, task: Task) -> Result:
+        tools = tuple(self._registry.contracts)
+        return await runner(self, task.model_copy(update={"step": task.step.model_copy(update={"tools": tools})}))
+
+    with virtual() as loop:
+        assert simulate(scripted(loop=True), loop).watch.statuses == {"satisfied": 1}
+    own = Obedient._obeys
+
+    async def obeys(self: Obedient, task: Task, call: ToolCall) -> None:
+        await own(self, task.model_copy(update={"step": task.step.model_copy(update={"tools": ("make_a0",)})}), call)
+
+    monkeypatch.setattr(ToolRunner, "_turns", anything)
+    monkeypatch.setattr(Obedient, "_obeys", obeys)
+    with virtual() as loop, pytest.raises(Broken, match="I9: a0 called make_a1, which is not its tool"):
+        simulate(scripted(loop=True), loop)
+
+
+def test_a_scope_that_does_not_follow_from_its_record_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classifier, "conclude", lambda *args: conclude(*args).model_copy(update={"origin": "agent"}))
+    monkeypatch.setattr(classifier, "classify", lambda *_: None)
+    with virtual() as loop, pytest.raises(Broken, match=r"I8: .* recomputed"):
+        simulate(scripted(Fault("make_a1", 1, "busy")), loop)
 
 
 def test_a_broken_script_shrinks_to_what_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
