@@ -1,4 +1,4 @@
-"""Three reports of real runs, each made once for all tests that read it."""
+"""Reports of real runs, each made once for all tests that read it."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,11 @@ import pytest
 from agent.core.limits import Limits
 from agent.trace.html.model import Material, Report
 from agent.trace.html.report import report_of
+from tests.cli import conftest as command
 from tests.scenarios.driving import drive
+
+cli = command.cli
+"""The command, in this process."""
 
 
 @pytest.fixture(scope="session")

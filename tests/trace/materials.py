@@ -9,7 +9,7 @@ from agent.core.ladder import Options, choose_rung
 from agent.core.limits import Ledger, Limits
 from agent.core.merge import PlanDelta
 from agent.core.outcome import Outcome, OutcomeStatus
-from agent.core.plan import Plan, Step, StepId, StepStatus
+from agent.core.plan import Call, Plan, Step, StepId, StepStatus
 from agent.core.predicate import Judgement, Verdict
 from agent.core.record import (
     AttemptEnded,
@@ -35,10 +35,13 @@ HOSTILE = (
 """Everything that would hurt a page which takes a text for more than a text; and a key."""
 
 
-def many(count: int, broken: int = 3) -> Material:
-    """One source, `count` steps that read it, one sum; of the steps the first few fail once and are patched."""
+def many(count: int, broken: int = 3, tool: str = "") -> Material:
+    """One source, `count` steps that read it, one sum; of the steps the first few fail once and are patched.
+
+    Each calls a tool of its own, unless all call one.
+    """
     names = [f"part_{index:04}" for index in range(count)]
-    steps = [step("source"), *(step(each, "source", intent=f"Load part {each}") for each in names)]
+    steps = [step("source"), *(_load(each, tool) for each in names)]
     steps.append(step("sum", " ".join(names)))
     last = plan(*(each.as_(StepStatus.DONE) for each in steps), revision=1 + broken)
     return Material(
@@ -51,6 +54,11 @@ def many(count: int, broken: int = 3) -> Material:
         ledger=Ledger(steps=count + 2 + broken, patch=dict.fromkeys(names[:broken], 1)),
         outcome=Outcome(status=OutcomeStatus.SATISFIED, reason="every step and criterion is verified"),
     )
+
+
+def _load(name: str, tool: str) -> Step:
+    given: dict[str, Any] = {"call": Call(tool=tool, args={"part": name})} if tool else {}
+    return step(name, "source", intent=f"Load part {name}", **given)
 
 
 def artifact(name: str, producer: str = "P", **more: Any) -> Artifact:

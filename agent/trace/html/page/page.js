@@ -287,6 +287,7 @@
   slider.value = slider.max;
   byId("bundle").checked = data.steps.length > MANY;
   byId("drawing").hidden = false;
+  byId("undrawn").hidden = true;
   byId("steps-list").open = data.steps.length <= MANY;
   graph.style(look());
   draw(false);
