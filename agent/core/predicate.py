@@ -12,6 +12,7 @@ from typing import Annotated
 import cel
 from pydantic import AfterValidator
 
+from agent.core.predicate_cost import too_costly, too_long
 from agent.core.value import ArtifactName, JsonValue, Value
 
 ROOTS = ("artifacts", "facts", "args", "result")
@@ -89,7 +90,12 @@ def judge(
     result: JsonValue = None,
 ) -> Judgement:
     """Judge an expression against observations; anything but a plain true or false is unverifiable."""
-    context = {"artifacts": dict(artifacts), "facts": dict(facts or {}), "args": dict(args or {}), "result": result}
+    seen = {name: artifacts[name] for name in reads(source) if name in artifacts}
+    known, sent = dict(facts or {}), dict(args or {})
+    context: dict[str, JsonValue] = {"artifacts": seen, "facts": known, "args": sent, "result": result}
+    costly = too_costly(source, {**known, **seen, "args": sent, "result": result})
+    if costly:
+        return Judgement(predicate=source, verdict=Verdict.UNVERIFIABLE, reason=costly)
     try:
         answer = _program(source).execute(context)
     except _EVALUATION_ERRORS as error:
@@ -110,6 +116,9 @@ def worst(judgements: tuple[Judgement, ...]) -> Judgement | None:
 
 @lru_cache(maxsize=4096)
 def _program(source: str) -> cel.Program:
+    problem = too_long(source)
+    if problem:
+        raise PredicateError(problem)
     try:
         return cel.compile(source)
     except ValueError as error:

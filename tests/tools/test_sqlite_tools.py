@@ -1,6 +1,7 @@
 """Tools over a SQLite file: rows are read within bounds, and changed behind a check."""
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,26 @@ def test_tables_are_described_and_rows_are_read_by_column_name(hands: Hands) -> 
 def test_functions_that_give_rows_can_be_queried(hands: Hands) -> None:
     sql = "SELECT name FROM pragma_table_info('payments') UNION ALL SELECT value FROM json_each('[1]')"
     assert len(hands.call("query_database", sql=sql)["rows"]) == 4
+
+
+def test_long_texts_are_trimmed_searched_and_replaced_quickly(hands: Hands) -> None:
+    long = {"a": "a" * 90_000, "b": "b" * 90_000 + "a", "c": "a" * 45_000 + "b"}
+    sql = "SELECT length(trim(:a, :b)) AS t, instr(:a, :c) AS i, length(replace(:a, :c, '')) AS r"
+    started = time.monotonic()
+    assert hands.call("query_database", sql=sql, parameters=long)["rows"] == [{"t": 0, "i": 0, "r": 90_000}]
+    assert time.monotonic() - started < 10
+    assert hands.scope("query_database", sql="SELECT replace(:a, 'a', :b), :c", parameters=long) is C
+
+
+def test_the_quick_functions_are_what_the_engine_has(hands: Hands) -> None:
+    calls = (
+        "trim('xxay', 'xy'), ltrim('xa', 'x'), rtrim('ax', 'x'), trim(NULL, 'x'), trim('  a '), instr('abc', 'c'), "
+        "instr('abc', ''), instr(x'0102', x'02'), instr(1234, 3), instr(NULL, 'a'), replace('abab', 'b', 'c'), "
+        "replace('ab', '', 'c'), replace(12, 1, 3), replace('a', 'a', NULL)"
+    )
+    (row,) = hands.call("query_database", sql=f"SELECT {calls}")["rows"]
+    with closing(sqlite3.connect(":memory:")) as plain:
+        assert list(row.values()) == list(plain.execute(f"SELECT {calls}").fetchone())
 
 
 def test_rows_are_changed_once_and_only_when_the_check_then_holds(hands: Hands, file: Path) -> None:

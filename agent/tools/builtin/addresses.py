@@ -2,7 +2,9 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 
@@ -10,8 +12,8 @@ import httpx
 
 Address = IPv4Address | IPv6Address
 
-_NAT64 = ip_network("64:ff9b::/96")
-_NAT64_LOCAL = ip_network("64:ff9b:1::/48")
+_UNICAST = ip_network("2000::/3")
+"""All that is given out of IPv6; the rest is local, reserved, or another spelling of IPv4."""
 
 
 class _Exception(NamedTuple):
@@ -34,7 +36,7 @@ class Allowed:
         address, port = place
         if any(each.port in (None, port) and address in each.network for each in self._named):
             return True
-        return all(each.is_global and not each.is_multicast for each in _meant(address))
+        return all(_is_public(each) for each in _meant(address))
 
 
 class Refused(PermissionError):
@@ -64,7 +66,7 @@ class PinnedTransport(httpx.AsyncHTTPTransport):
     """Resolves a name once, checks what it found, and connects to exactly that."""
 
     def __init__(self, allowed: Allowed) -> None:
-        super().__init__(trust_env=False)
+        super().__init__(verify=_certificates(), trust_env=False)
         self._allowed = allowed
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -98,20 +100,29 @@ class PinnedTransport(httpx.AsyncHTTPTransport):
         return addresses[0]
 
 
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    """Reading all the world's certificate authorities takes longer than a request."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 def _address_of(text: str) -> Address:
     return ip_address(text.split("%")[0])
 
 
 def _meant(address: Address) -> list[Address]:
-    """The address, and the IPv4 addresses that an IPv6 one stands for."""
+    """The address, and the IPv4 addresses that an IPv6 one stands for or is reached through."""
     if isinstance(address, IPv4Address):
         return [address]
-    inside: list[Address | None] = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64 or address in _NAT64_LOCAL or int(address) >> 32 == 0:
-        inside.append(IPv4Address(int(address) & 0xFFFFFFFF))
-    found = [each for each in inside if each is not None]
-    # a mapped address is the IPv4 one; the others are judged together with what carries them
-    return found if address.ipv4_mapped else [address, *found]
+    if address.ipv4_mapped:
+        return [address.ipv4_mapped]
+    inside = (address.sixtofour, *(address.teredo or ()))
+    return [address, *(each for each in inside if each is not None)]
+
+
+def _is_public(address: Address) -> bool:
+    given_out = isinstance(address, IPv4Address) or address in _UNICAST
+    return given_out and address.is_global and not address.is_multicast
 
 
 def _named(text: str) -> _Exception:

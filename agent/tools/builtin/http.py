@@ -42,6 +42,7 @@ def http_tools(
         url: Annotated[str, Field(max_length=4_000, description="an http or https URL")],
     ) -> dict[str, JsonValue]:
         """Fetch what lies at a URL."""
+        checked(url)
         try:
             async with asyncio.timeout(seconds):
                 return await _got(url, allowed, size, redirects)
