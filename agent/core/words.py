@@ -76,6 +76,7 @@ BROKEN = _any(
     r"permission|scope|privilege)",
     r"certificate (?:verify failed|is not trusted|has expired)|self[- ]signed certificate|hostname mismatch",
     # what is not there, or not any more
+    r"(?:unknown|no such) (?:tool|method|endpoint|procedure)\b",
     rf"no such (?:{_THING}|process|module|program|command)\b|unknown (?:{_THING}|command)\b",
     rf"\b(?:{_THING})s?\b.{{0,80}}?(?:(?:(?:does|do) not|doesn't) (?:already |yet |currently )?exist|"
     r"(?:was |were |could |is )?(?:not|n't) (?:be )?"

@@ -12,6 +12,12 @@ SLOWER = 0.05
 """Seconds that a slower tool takes longer: enough to turn the order of parallel steps round."""
 
 
+PATIENCE = 1.0
+"""Seconds that calls may take where one of them is to take longer."""
+OVERDUE = 1.4
+"""Seconds that this one takes."""
+
+
 class Force:
     """Lets everything through; the others override what they touch."""
 
@@ -48,6 +54,17 @@ class Slow(Force):
     """Every call takes longer from now on."""
 
     delay = SLOWER
+
+
+class Overdue(Force):
+    """One call takes longer than calls may take: it is given up, and acts afterwards."""
+
+    def __init__(self) -> None:
+        self._over = False
+
+    def call(self) -> None:
+        """Be slow, once."""
+        self.delay, self._over = (0.0 if self._over else OVERDUE), True
 
 
 class Changed(Force):

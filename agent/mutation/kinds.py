@@ -8,8 +8,10 @@ from agent.core.goal import Criterion, Goal, wanted
 from agent.core.plan import Step
 from agent.core.value import JsonValue
 from agent.mutation.forces import (
+    PATIENCE,
     Force,
     Losing,
+    Overdue,
     Slow,
     effect_undone,
     field_gone,
@@ -38,6 +40,8 @@ class Kind:
     rewritten: Callable[[Goal], Goal] | None = None
     undoes: bool = False
     """Takes a finished effect away, so that it may be made a second time."""
+    timeout: float | None = None
+    """Seconds that calls may take in its replays; None: as the settings say."""
     same_end: bool = False
     """Whether the world has to end as undisturbed."""
 
@@ -158,6 +162,14 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind("tool removed", "the tool is unavailable from then on", _about_to_be_called(), no_tool, whole_tool=True),
     Kind("tool slower", "the tool takes longer", _about_to_be_called(), lambda *_: Slow(), True, same_end=True),
+    Kind(
+        "tool too slow",
+        "one call takes longer than it may, and acts afterwards",
+        _about_to_be_called(),
+        lambda *_: Overdue(),
+        timeout=PATIENCE,
+        same_end=True,
+    ),
     Kind("value drifted", "what was made is changed by others", _was_made(lambda each: each.observable), value_drifted),
     Kind(
         "effect undone",
@@ -174,4 +186,4 @@ KINDS: tuple[Kind, ...] = (
         same_end=True,
     ),
 )
-"""The seven mutations of the seeds and three of our own: out of reach, undone, lost."""
+"""The seven mutations of the seeds and four of our own: out of reach, too slow, undone, lost."""

@@ -90,7 +90,7 @@ class Bench:
             ValueError: when that run does not reach its goal; a replay of it would prove nothing.
         """
         witness = Witness()
-        with self._opened(witness) as (ground, graph):
+        with self._opened(witness, self.settings) as (ground, graph):
             state = _invoked(graph, ground)
             contracts = Registry(ground.tools).contracts
         end = state["outcome"]
@@ -104,7 +104,8 @@ class Bench:
         kind, target, begun = mutation.kind, mutation.target, time.monotonic()
         force = kind.force(mutation.seed, trajectory.contracts[target.tool]) if kind.force and target else Force()
         witness = Witness(mutation.point, target, force)
-        with self._opened(witness) as (ground, graph):
+        hurried = {"step_timeout": kind.timeout} if kind.timeout else {}
+        with self._opened(witness, self.settings.model_copy(update=hurried)) as (ground, graph):
             if kind.rewritten is not None:
                 witness.when_fired = partial(graph.change_goal, _THREAD, kind.rewritten(ground.goal))
             state = _invoked(graph, ground)
@@ -121,12 +122,12 @@ class Bench:
         )
 
     @contextmanager
-    def _opened(self, witness: Witness) -> Iterator[tuple[Ground, LoopGraph]]:
+    def _opened(self, witness: Witness, settings: Settings) -> Iterator[tuple[Ground, LoopGraph]]:
         """Fresh ground, and a graph over its watched tools."""
         with ExitStack() as stack:
             with _MAKING:
                 ground = stack.enter_context(self.open())
-                graph = self.build(witness.tools(ground.tools), InMemorySaver(), self.settings)
+                graph = self.build(witness.tools(ground.tools), InMemorySaver(), settings)
             yield ground, graph
 
 
