@@ -8,18 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.app import build_graph
+    from agent.core.failure import NothingDone
     from agent.core.goal import Criterion, Goal
     from agent.core.limits import Limits
     from agent.core.outcome import Outcome, OutcomeStatus
     from agent.settings import Settings
     from agent.tools.contracts import contract
 
-__all__ = ["Criterion", "Goal", "Limits", "Outcome", "OutcomeStatus", "Settings", "build_graph", "contract"]
+__all__ = [
+    "Criterion",
+    "Goal",
+    "Limits",
+    "NothingDone",
+    "Outcome",
+    "OutcomeStatus",
+    "Settings",
+    "build_graph",
+    "contract",
+]
 
 _HOME = {
     "Criterion": "agent.core.goal",
     "Goal": "agent.core.goal",
     "Limits": "agent.core.limits",
+    "NothingDone": "agent.core.failure",
     "Outcome": "agent.core.outcome",
     "OutcomeStatus": "agent.core.outcome",
     "Settings": "agent.settings",

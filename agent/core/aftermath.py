@@ -1,6 +1,7 @@
 """What did a write that failed leave behind: nothing, something, or can nobody tell (invariant 2)?
 
-Only a refusal and a request that was never sent prove that nothing was done. A time-out proves nothing.
+Only a refusal and a request that was never sent prove that nothing was done. A time-out proves nothing, and neither
+does an error that the tool's own code has run into: it may have done its work before.
 """
 
 from agent.core import codes, signs, words
@@ -65,8 +66,20 @@ def _said_before_acting(error: ErrorFacts, scope: Scope, rule: str) -> bool:
     """Whether what names the call or a precondition as wrong was said before acting; anything else proves nothing."""
     if rule in ("default", "model") or scope is Scope.NOTHING or error.kind in ("lost", "loop") or _answer_lost(error):
         return False
-    accident = rule == "type: call" and bool(named(error) & signs.ACCIDENT_TYPES)
-    return not accident and error.status != signs.CONFLICT and not error.code.startswith("exit:")
+    if error.status is not None:
+        return error.status != signs.CONFLICT
+    return not error.code.startswith("exit:") and not _of_the_tool_itself(error, rule)
+
+
+def _of_the_tool_itself(error: ErrorFacts, rule: str) -> bool:
+    """Whether it was raised in the tool's own process, where it may as well have come after the effect.
+
+    The other side's word for it is another thing, and so is a sentence that says what is wrong with the call: somebody
+    wrote it for that. `NothingDone` says it outright.
+    """
+    accident = not error.code and bool(named(error) & signs.ACCIDENT_TYPES)
+    mute = rule.startswith("type: ") and bool(named(error) & signs.OWN_TYPES)
+    return accident or mute or (error.code.startswith("E") and "OSError" in named(error))
 
 
 def _answer_lost(error: ErrorFacts) -> bool:

@@ -43,6 +43,13 @@ class Effect(StrEnum):
     PRESENT = "present"
 
 
+class NothingDone(ValueError):
+    """Raised by a tool that refuses its arguments before it does anything: the call may be made otherwise.
+
+    Any other error out of a write leaves open what it did: a probe looks, or a person is asked.
+    """
+
+
 class ErrorFacts(Value):
     """An error reduced to facts at the boundary, before any policy looks at it."""
 

@@ -42,7 +42,8 @@ TRANSIENT_TYPES = _names(
 NOT_SENT_TYPES = _names(
     "ConnectionRefusedError ConnectError ConnectTimeout ConnectTimeoutError PoolTimeout gaierror "
     "NewConnectionError NameResolutionError UnsupportedProtocol LocalProtocolError InvalidURL MissingSchema "
-    "InvalidSchema ConnectionTimeout CannotConnectNow EndpointConnectionError RateLimitError TooManyRequests"
+    "InvalidSchema ConnectionTimeout CannotConnectNow EndpointConnectionError RateLimitError TooManyRequests "
+    "NothingDone"
 )
 CALL_TYPES = _names(
     # Python
@@ -58,7 +59,9 @@ CALL_TYPES = _names(
     "MultipleResultsFound StatementError "
     # OpenAI and its like
     "BadRequestError UnprocessableEntityError LengthFinishReasonError ContentFilterFinishReasonError "
-    "ContextWindowExceededError InvalidArgument ParamValidationError"
+    "ContextWindowExceededError InvalidArgument ParamValidationError "
+    # ours, for tools to raise
+    "NothingDone"
 )
 ACCIDENT_TYPES = _names(
     "ValidationError TypeError AttributeError LookupError ArithmeticError AssertionError JSONDecodeError "
@@ -66,6 +69,11 @@ ACCIDENT_TYPES = _names(
     "NoResultFound MultipleResultsFound TooManyRedirects"
 )
 """Those of them that a tool may stumble over in the answer, when the call has been made."""
+OWN_TYPES = _names(
+    "ValueError ToolException NotImplementedError PermissionError FileNotFoundError NotADirectoryError "
+    "IsADirectoryError ImportError"
+)
+"""Those that any code raises, before it acts or after; without a word on what is wrong they prove nothing."""
 PRECONDITION_TYPES = _names(
     "PermissionError FileNotFoundError NotADirectoryError IsADirectoryError ModuleNotFoundError ImportError "
     "SSLCertVerificationError CertificateError AuthenticationError PermissionDeniedError NotFoundError "

@@ -240,6 +240,34 @@ A, U, X = Effect.ABSENT, Effect.UNKNOWN, Effect.PRESENT
         pytest.param({"type": "KeyError", "bases": ("LookupError",)}, U, id="an answer without a key"),
         pytest.param({"type": "TypeError"}, U, id="an answer of another kind"),
         pytest.param({"type": "ValidationError", "bases": ("ValueError",)}, U, id="an answer that does not fit"),
+        pytest.param(
+            {"type": "ValidationError", "bases": ("ValueError",), "message": "1 validation error for Answer"},
+            U,
+            id="an answer that does not fit, in words",
+        ),
+        pytest.param({"type": "ValueError", "message": "odd"}, U, id="any code may raise it, before or after"),
+        pytest.param({"type": "ToolException", "message": "odd"}, U, id="a tool that says nothing of use"),
+        pytest.param(
+            {"type": "PermissionError", "bases": ("OSError",), "message": "-"}, U, id="refused, nobody knows what"
+        ),
+        pytest.param(
+            {
+                "type": "FileNotFoundError",
+                "bases": ("OSError",),
+                "code": "ENOENT",
+                "message": "[Errno 2] No such file or directory: 'log'",
+            },
+            U,
+            id="a file that the tool itself stumbled over",
+        ),
+        pytest.param(
+            {"type": "PermissionError", "bases": ("OSError",), "message": "access denied"}, A, id="said by hand"
+        ),
+        pytest.param(
+            {"type": "ValueError", "status": 400, "message": "odd"}, A, id="refused by status, whatever the class"
+        ),
+        pytest.param({"type": "NothingDone", "bases": ("ValueError",), "message": "odd"}, A, id="a tool that says so"),
+        pytest.param({"type": "Odd", "bases": ("NothingDone", "ValueError")}, A, id="one of its kind"),
         pytest.param({"kind": "refused", "type": "ValidationError"}, A, id="arguments that do not fit"),
         pytest.param({"type": "RuntimeError"}, U, id="unknown to the table"),
         pytest.param({"message": "no such table: x"}, A, id="precondition in words"),

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import Field
 
-from agent import build_graph, contract
+from agent import NothingDone, build_graph, contract
 from agent.store.checkpoints import open_saver
 from tests.builders import Calls, always, arun, calm, goal, once, questions, rules, run, rungs, values
 
@@ -99,6 +99,30 @@ def test_a_write_whose_answer_could_not_be_read_is_not_repeated(thrown: Exceptio
     run(graph, goal("x"))
     run(graph, goal("x"))
     assert calls["make_x"] == 1
+
+
+@pytest.mark.parametrize(
+    ("thrown", "seen", "made"),
+    [
+        pytest.param(ValueError("odd"), False, 1, id="an error that may have come after"),
+        pytest.param(ValueError("odd"), True, 2, id="the same, where a probe sees that nothing was done"),
+        pytest.param(NothingDone("odd"), False, 2, id="a tool that says that nothing was done"),
+        pytest.param(ValueError("date range too wide"), False, 2, id="a sentence that says what is wrong"),
+    ],
+)
+def test_a_write_is_made_otherwise_only_when_the_first_is_known_to_have_done_nothing(
+    thrown: Exception, seen: bool, made: int
+) -> None:
+    calls = Calls()
+
+    def write(by: str) -> str:
+        if by == "week":
+            raise thrown
+        return by
+
+    ways = {"takes": "by", "alternatives": {"by": ["week", "day"]}, **({"observe": lambda: None} if seen else {})}
+    run(build_graph([calls.tool("x", "", write, effect="mutating", **ways)], settings=calm(retry=0)), goal("x"))
+    assert calls["make_x"] == made
 
 
 @pytest.mark.parametrize(

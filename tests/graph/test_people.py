@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from agent import build_graph
+from agent import NothingDone, build_graph
 from agent.app import assemble
 from agent.core.plan import Call
 from agent.store.database import memory_database
@@ -44,7 +44,7 @@ def only(end: dict[str, Any]) -> dict[str, Any]:
 def picky(amount: int) -> int:
     """A body that takes small amounts only."""
     if amount > 100:
-        raise ValueError("at most 100")
+        raise NothingDone("at most 100")
     return amount
 
 

@@ -55,8 +55,8 @@ def test_marks_that_follow_the_order_of_steps_take_an_independent_branch_down(mo
 def test_a_journal_that_forgets_writes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = SqliteJournal.begin
 
-    async def forgets(self: SqliteJournal, identity: Any, step: str) -> Begun:
-        await begin(self, identity, step)
+    async def forgets(self: SqliteJournal, identity: Any, step: str, fence: int | None = None) -> Begun:
+        await begin(self, identity, step, fence)
         return Fresh()
 
     def careless(*args: Any) -> Options:
