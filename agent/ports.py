@@ -145,6 +145,8 @@ class Result(Value):
     asks: tuple[Call, ...] = ()
     """Calls that need a person's word first; the attempt has ended before them, and is no failure."""
     tool_calls: int = 0
+    money: float = 0.0
+    """What its tool calls cost by their contracts; a model's turns are in `usage`."""
     usage: Usage = Usage()
     nudges: tuple[str, ...] = ()
     """What the model was told about how it goes on."""

@@ -47,6 +47,9 @@ class ToolContract(Value):
     idempotent: bool = False
     """Running it again with the same arguments changes nothing more."""
     cost: float = 1.0
+    """Relative to other tools: the cheapest way is planned first."""
+    price: float = Field(default=0.0, ge=0)
+    """Money for each call that is sent, in the currency of the price table."""
     alternatives: dict[str, tuple[JsonValue, ...]] = Field(default_factory=dict)
     """Parameter -> values in order of preference; the first is used until it is proven wrong."""
     stands_in_for: str | None = None

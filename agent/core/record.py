@@ -90,6 +90,8 @@ class AttemptEnded(Record):
     how: str
     """`called`, `recorded` (the journal had the outcome), `adopted` (the effect was seen in the world), `turns`."""
     seconds: float
+    money: float = 0.0
+    """What its tool calls cost by their contracts."""
     error: str = ""
     notes: tuple[str, ...] = ()
     """What of its values could not be kept as it was: `make_x: kept as text: $.ratio (Fraction)`."""

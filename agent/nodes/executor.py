@@ -57,7 +57,8 @@ class Executor:
                 work = self._attempt(thread_of(config), scope, done_as, state["world"], doubtful, allowed)
                 scope.launch(step.id, work, mutating=step.effect is EffectClass.MUTATING)
         finished = await scope.harvest(wait=move.wait if isinstance(move, Start) else True)
-        ledger = state["ledger"].add(tool_calls=sum(each.result.tool_calls for each in finished))
+        made, paid = (sum(getattr(each.result, name) for each in finished) for name in ("tool_calls", "money"))
+        ledger = state["ledger"].add(tool_calls=made, money=paid)
         for each in finished:
             ledger = charged(ledger, "executor", each.result.usage, self._prices)
         ended = tuple(each for each in finished if not each.result.asks)
@@ -143,6 +144,7 @@ class Executor:
             ok=error is None,
             how=attempt.result.how,
             seconds=round(attempt.seconds, 6),
+            money=attempt.result.money,
             error=error.message if error else "",
             notes=attempt.result.notes,
         )

@@ -3,8 +3,9 @@
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -20,6 +21,20 @@ from agent.tools.contracts import accepted
 from agent.tools.registry import Registry, UnknownTool
 
 T = TypeVar("T")
+
+_SENT: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("sent", default=None)
+
+
+@contextmanager
+def sent() -> Iterator[list[str]]:
+    """Collect the tools that are called while the context lasts, one name for each call; probes do not count."""
+    calls: list[str] = []
+    token = _SENT.set(calls)
+    try:
+        yield calls
+    finally:
+        _SENT.reset(token)
+
 
 _ASKS = (
     "the tool asks a person by itself, with `interrupt`, and cannot be answered there; "
@@ -44,6 +59,9 @@ class Caller:
             tool = self._registry.tool(name)
         except UnknownTool as error:
             return _refused(facts_of(error))
+        calls = _SENT.get()
+        if calls is not None:
+            calls.append(name)
         return await self._answer(tool, args)
 
     async def _answer(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:

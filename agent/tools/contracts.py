@@ -46,6 +46,7 @@ def contract(
     effect: str = "mutating",
     idempotent: bool | None = None,
     cost: float = 1.0,
+    price: float = 0.0,
     observe: Probe | None = None,
     alternatives: Mapping[str, Sequence[JsonValue]] | None = None,
     stands_in_for: str | None = None,
@@ -66,6 +67,7 @@ def contract(
         effect: `read_only` or `mutating`; what nobody declared harmless is treated as mutating.
         idempotent: repeating it with equal arguments changes nothing more; default: true if read_only.
         cost: relative cost; the cheapest way is planned first.
+        price: money for each call that is sent, in the currency of the price table; it counts under `Limits.money`.
         observe: probe that looks at the artifact again.
         alternatives: parameter -> values in order of preference.
         stands_in_for: name of the tool it can replace.
@@ -99,6 +101,7 @@ def contract(
             effect=_effect(wrapped.name, effect),
             idempotent=effect == EffectClass.READ_ONLY if idempotent is None else idempotent,
             cost=cost,
+            price=price,
             alternatives=options,
             stands_in_for=stands_in_for,
             idempotency_key=idempotency_key,

@@ -8,7 +8,7 @@ from agent.core.repair import call_digest
 from agent.core.value import JsonValue
 from agent.plain import noted
 from agent.ports import Observation, Result, Task
-from agent.tools.calling import Caller
+from agent.tools.calling import Caller, sent
 from agent.tools.checking import agree, digest_of, judged, shows, tool_of
 from agent.tools.inner import ReactLoop
 from agent.tools.registry import Registry
@@ -43,9 +43,12 @@ class ToolRunner:
 
     async def run(self, task: Task) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
-        with noted() as notes:
+        with noted() as notes, sent() as calls:
             result = await self._tried(task)
-        return result.model_copy(update={"notes": tuple(dict.fromkeys(notes))}) if notes else result
+        contracts = self._registry.contracts
+        money = sum(contracts[each].price for each in calls if each in contracts)
+        more = {"notes": tuple(dict.fromkeys(notes)), "money": money}
+        return result.model_copy(update=more) if notes or money else result
 
     async def _tried(self, task: Task) -> Result:
         if task.step.call is None:
