@@ -12,13 +12,12 @@ from typing import Annotated
 import cel
 from pydantic import AfterValidator
 
-from agent.core.predicate_cost import too_costly, too_long
+from agent.core.predicate_cost import TEXT, too_costly, too_long
 from agent.core.value import ArtifactName, JsonValue, Value
 
 ROOTS = ("artifacts", "facts", "args", "result")
 """The only names an expression may read."""
 
-_STRING = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"")
 _FIELD = re.compile(r"\s*(?:\.\s*([A-Za-z_]\w*)\b(?!\s*\()|\[\s*(['\"])([A-Za-z_]\w*)\2\s*\])")
 _POSITION = re.compile(r"<input>:(\d+):(\d+): (?:Syntax error: )?([^\n]*)")
 _EVALUATION_ERRORS = (KeyError, IndexError, TypeError, ValueError, RuntimeError, ArithmeticError)
@@ -72,7 +71,7 @@ def reads(source: str, root: str = "artifacts") -> frozenset[ArtifactName]:
     Raises:
         PredicateError: when an artifact is chosen by a computed name, which would hide the edge.
     """
-    masked = _STRING.sub(lambda m: m.group() if _is_key(source, m) else "_" * len(m.group()), source)
+    masked = TEXT.sub(lambda m: m.group() if _is_key(source, m) else "_" * len(m.group()), source)
     found = set()
     for use in re.finditer(rf"(?<![\w.'\"]){root}\b", masked):
         field = _FIELD.match(masked, use.end())

@@ -12,6 +12,11 @@ from typing import NamedTuple
 
 from agent.core.value import JsonValue
 
+_RAW = r"""'''[\s\S]*?'''|\"\"\"[\s\S]*?\"\"\"|'[^'\n]*'|"[^"\n]*\""""
+_ESCAPED = r"""'''(?:\\[\s\S]|[^\\])*?'''|\"\"\"(?:\\[\s\S]|[^\\])*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+TEXT = re.compile(rf"(?:[bB]?[rR]|[rR][bB])(?:{_RAW})|[bB]?(?:{_ESCAPED})|//[^\n]*")
+"""What is no code in an expression: strings of all spellings, and comments."""
+
 SOURCE_LIMIT = 4_000
 """Characters of an expression."""
 OPERATOR_LIMIT = 500
@@ -21,7 +26,6 @@ COST_LIMIT = 3_000_000.0
 _GROWTH_LIMIT = 10_000.0
 """How many times larger than what it was made from a built value may be."""
 
-_STRING = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"")
 _OPERATOR = re.compile(r"[-+*/%<>=!?.&|\[(,]")
 _TOKEN = re.compile(r"\.\s*(all|exists|exists_one|existsOne|filter|map)\s*\(\s*([A-Za-z_]\w*)\s*,|\(|\)")
 _RANGE = re.compile(r"([A-Za-z_]\w*)(?:\s*(?:\.\s*\w+|\[[^\[\]]*\]))*\s*$")
@@ -48,6 +52,8 @@ class _Shape(NamedTuple):
     """Names that are read in the body of a macro, again in each round."""
     patterns: tuple[str | None, ...]
     """Regular expressions; None: one that is computed."""
+    weight: float
+    """Of the heaviest pattern that could be put together from the text itself."""
 
 
 class _Size(NamedTuple):
@@ -91,7 +97,7 @@ def _cost(shape: _Shape, sizes: Mapping[str, _Size]) -> float:
     rounds = 1.0 + sum(
         float(longest) ** each.crossed * (1 + longest / 10 if each.builds else 1) for each in shape.macros
     )
-    heaviest = max((each.pattern for each in sizes.values()), default=0.0)
+    heaviest = max((each.pattern for each in sizes.values()), default=0.0) + shape.weight
     one = (
         1
         + growth / 100
@@ -127,7 +133,7 @@ def _shape(source: str) -> _Shape:
             opened.append((token[2], crossed))
     patterns = tuple(each[1] for each in _PATTERN.finditer(source))
     plus, made = masked.count("+"), masked.count("+") + masked.count(",") - len(macros)
-    return _Shape(tuple(macros), plus, made, tuple(inside), patterns)
+    return _Shape(tuple(macros), plus, made, tuple(inside), patterns, _weight(source))
 
 
 def _within(before: str, around: list[tuple[str, int]]) -> bool:
@@ -166,4 +172,4 @@ def _weight(pattern: str) -> float:
 
 
 def _masked(source: str) -> str:
-    return _STRING.sub(lambda match: "_" * len(match.group()), source)
+    return TEXT.sub(lambda match: "_" * len(match.group()), source)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.core.predicate import PredicateError, checked
+from agent.core.predicate import PredicateError, checked, reads
 from agent.core.predicate_cost import OPERATOR_LIMIT, SOURCE_LIMIT, too_costly, too_long
 from agent.core.value import JsonValue
 
@@ -30,3 +30,14 @@ def test_an_expression_may_be_as_long_as_the_limit_and_no_longer() -> None:
     assert not too_long("+".join(["1"] * (OPERATOR_LIMIT + 1)))
     with pytest.raises(PredicateError, match="split it in two"):
         checked("+".join(["1"] * (OPERATOR_LIMIT + 2)))
+
+
+def test_no_spelling_of_a_text_hides_what_an_expression_reads() -> None:
+    for source in (
+        r"r'\' != '' && artifacts.x == '1'",
+        "'''a'b''' != '' && artifacts.x == 1",
+        "true // it's\n && artifacts.x == 1",
+    ):
+        assert reads(source) == {"x"}
+    for source in ("'artifacts.x' != ''", 'r"artifacts.x\\" != ""', "true // artifacts.x"):
+        assert reads(source) == frozenset()

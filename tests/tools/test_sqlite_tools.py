@@ -120,6 +120,14 @@ def test_a_database_that_somebody_holds_is_waited_for_and_then_tried_again(file:
         assert hands.scope("change_database", sql=PAY, parameters=[7, 1], check=PAID) is N
 
 
+def test_a_query_that_was_broken_off_holds_nothing(file: Path) -> None:
+    hands = Hands(sqlite_tools(file, seconds=0.2))
+    endless = "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x) SELECT count(*) FROM x, payments"
+    assert hands.refused("query_database", sql=endless).kind == "timeout"
+    assert hands.call("query_database", sql="SELECT CAST(x'61ff' AS TEXT) AS t")["rows"] == [{"t": "a\\xff"}]
+    hands.call("change_database", sql=PAY, parameters=[7, 1], check=PAID)
+
+
 def test_a_file_that_is_no_database_is_a_broken_precondition(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_text("not a database, but long enough to be looked at as one" * 20)
     assert Hands(sqlite_tools(tmp_path / "a.db")).scope("query_database", sql="SELECT * FROM a") is P

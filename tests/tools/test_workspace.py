@@ -102,6 +102,7 @@ def test_nothing_is_moved_over_anything(hands: Hands, root: Path) -> None:
         pytest.param("write_file", {"path": "gone/a.txt", "text": ""}, P, id="no folder"),
         pytest.param("write_file", {"path": "a.txt", "text": "x" * 1_001}, C, id="too large"),
         pytest.param("move_file", {"path": "gone.txt", "to": "b.txt"}, P, id="nothing to move"),
+        pytest.param("move_file", {"path": "notes", "to": "notes/b"}, C, id="into itself"),
         pytest.param("search_files", {"text": ""}, C, id="empty search"),
         pytest.param("read_file", {"path": "notes/a.txt", "offset": -1}, C, id="negative offset"),
     ],

@@ -51,13 +51,14 @@ def checked(url: str) -> httpx.URL:
     """
     try:
         found = httpx.URL(url)
+        host = found.host  # decoded here
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:
         raise ValueError(f"not a valid URL: {error}") from None
     if found.scheme not in ("http", "https"):
         raise ValueError(f"not a valid URL here: the scheme is {found.scheme[:20]!r}, and must be http or https")
     if found.userinfo:
         raise ValueError("not a valid URL here: it carries a user name or password; leave that out")
-    if not found.host:
+    if not host:
         raise ValueError("not a valid URL: it names no host")
     return found
 

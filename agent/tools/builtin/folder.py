@@ -140,6 +140,8 @@ class Folder:
             Outdated: something is there.
             OSError: there is nothing to move, or a folder on the way is not there.
         """
+        if to[: len(parts)] == parts:
+            raise ValueError(f"{_spelled(parts)} cannot be moved into itself")
         with self.inside(parts[:-1]) as source, self.inside(to[:-1]) as target, _alone(target):
             found = _stat(source, parts)
             if stat.S_ISLNK(found.st_mode):

@@ -74,6 +74,7 @@ def opened(path: Path, bounds: Bounds, manner: Manner) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}", timeout=min(5.0, bounds.seconds), uri=True, isolation_level=None
     )
+    connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
     connection.execute(f"PRAGMA query_only = {int(manner is Manner.READ)}")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -103,8 +104,9 @@ def executed(
     """
     refused: list[str] = []
     with _guarded(connection, bounds, manner, refused):
+        cursor = connection.cursor()
         try:
-            cursor = connection.execute(sql, parameters)
+            cursor.execute(sql, parameters)
             if manner is Manner.READ and cursor.description is None:
                 raise ValueError("the statement gives no rows; write one SELECT")
             return _taken(cursor, bounds), max(0, cursor.rowcount)
@@ -114,6 +116,8 @@ def executed(
             raise ValueError(f"the statement and its parameters do not fit: {error}") from error
         except sqlite3.DatabaseError as error:
             raise _explained(error, manner, refused, bounds) from error
+        finally:
+            cursor.close()  # a statement that was broken off would hold the file until somebody forgets the error
 
 
 def _explained(error: sqlite3.DatabaseError, manner: Manner, refused: list[str], bounds: Bounds) -> Exception:
