@@ -1,4 +1,4 @@
-"""What one update changed in the world or the plan: a checkpoint holds this, not the whole once more.
+"""What one update changed in the world, the plan or the ledger: a checkpoint holds this, not the whole once more.
 
 Without it a run of n steps would write n worlds of up to n artifacts, and every round would cost more than the last.
 """
@@ -9,8 +9,9 @@ from typing import Literal, TypeVar
 
 from pydantic import Field
 
+from agent.core.limits import Ledger
 from agent.core.plan import Plan, Step
-from agent.core.value import ArtifactName, Value
+from agent.core.value import ArtifactName, JsonValue, Value
 from agent.core.world import Artifact, Fact, World
 
 T = TypeVar("T")
@@ -40,6 +41,15 @@ class PlanChange(Value):
     """Changed ones, and new ones for the end."""
 
 
+class LedgerChange(Value):
+    """From one ledger to the next: no entry of one of its books was taken out."""
+
+    change: Literal["ledger"]
+    """Without a default: a mapping without it is a whole ledger, as a person writes it."""
+    fields: dict[str, JsonValue] = Field(default_factory=dict)
+    """Fields with another value; of those that are books, the entries with another value."""
+
+
 def world_change(old: World, new: World) -> WorldChange | World | None:
     """What is new, None when nothing is; the whole world when something was taken out of it."""
     if not (old.artifacts.keys() <= new.artifacts.keys() and old.facts.keys() <= new.facts.keys()):
@@ -57,12 +67,11 @@ def world_change(old: World, new: World) -> WorldChange | World | None:
 
 def changed_world(old: World, change: WorldChange) -> World:
     """Undo `world_change`."""
-    return _led(old, change) or World(
-        version=change.version,
-        tick=change.tick,
-        artifacts={**old.artifacts, **change.artifacts},
-        facts={**old.facts, **change.facts},
-    )
+    if (led := _led(old, change)) is not None:
+        return led
+    facts = {**old.facts, **change.facts}
+    new = old.with_artifacts(*change.artifacts.values())
+    return new.model_copy(update={"version": change.version, "tick": change.tick, "facts": facts})
 
 
 def plan_change(old: Plan, new: Plan) -> PlanChange | Plan | None:
@@ -86,13 +95,32 @@ def changed_plan(old: Plan, change: PlanChange) -> Plan:
     """Undo `plan_change`."""
     if (led := _led(old, change)) is not None:
         return led
-    steps = {**{each.id: each for each in old.steps}, **{each.id: each for each in change.steps}}
-    return Plan(
-        revision=change.revision,
-        goal_revision=change.goal_revision,
-        planner=change.planner,
-        steps=tuple(steps.values()),
-    )
+    new = old.with_steps(*change.steps)
+    fresh = tuple(each for each in change.steps if each.id not in old.index.places)
+    titles = {name: getattr(change, name) for name in ("revision", "goal_revision", "planner")}
+    return new.model_copy(update={**titles, **({"steps": (*new.steps, *fresh)} if fresh else {})})
+
+
+def ledger_change(old: Ledger, new: Ledger) -> LedgerChange | Ledger | None:
+    """What is new, None when nothing is; the whole ledger when an entry was taken out."""
+    before, after = old.model_dump(), new.model_dump()
+    fields = {name: each for name, each in after.items() if each != before[name]}
+    for name, each in fields.items():
+        if isinstance(each, dict):
+            if before[name].keys() - each.keys():
+                return new
+            fields[name] = {key: entry for key, entry in each.items() if before[name].get(key) != entry}
+    return LedgerChange(change="ledger", fields=fields).knowing(led=(old, new)) if fields else None
+
+
+def changed_ledger(old: Ledger, change: LedgerChange) -> Ledger:
+    """Undo `ledger_change`."""
+    if (led := _led(old, change)) is not None:
+        return led
+    after = old.model_dump()
+    for name, each in change.fields.items():
+        after[name] = {**after[name], **each} if isinstance(each, dict) else each
+    return Ledger.model_validate(after)
 
 
 def _fresh(old: dict[str, T], new: dict[str, T]) -> dict[str, T]:

@@ -120,10 +120,12 @@ class Index(NamedTuple):
     standing: dict[StepStatus, frozenset[int]]
     makers: dict[ArtifactName, tuple[int, ...]]
     readers: dict[ArtifactName, tuple[int, ...]]
+    reads: tuple[frozenset[ArtifactName], ...]
 
     @classmethod
     def of(cls, steps: Iterable[Step]) -> "Index":
         """Read every step once."""
+        steps = tuple(steps)
         places: dict[StepId, int] = {}
         standing: dict[StepStatus, set[int]] = {each: set() for each in StepStatus}
         makers: dict[ArtifactName, list[int]] = {}
@@ -140,6 +142,7 @@ class Index(NamedTuple):
             {status: frozenset(each) for status, each in standing.items()},
             {name: tuple(each) for name, each in makers.items()},
             {name: tuple(each) for name, each in readers.items()},
+            tuple(each.reads() for each in steps),
         )
 
     def moved(self, place: int, was: Step, now: Step) -> "Index | None":
@@ -273,11 +276,13 @@ def cycle(steps: Iterable[Step]) -> tuple[StepId, ...]:
 
 def ready(plan: Plan, world: World) -> tuple[Step, ...]:
     """Pending steps whose inputs hold and whose predecessors are done; a failed one satisfies nothing."""
-    return tuple(
-        each
-        for each in plan.with_status(StepStatus.PENDING)
-        if world.holds_all(each.reads()) and not (each.after and _waits(each, plan))
-    )
+    index, there, marked = plan.index, world.artifacts.keys(), world.marked
+    # the one loop over all that is left: nothing is called in it
+    fed = [
+        n for n in index.standing[StepStatus.PENDING] if index.reads[n] <= there and index.reads[n].isdisjoint(marked)
+    ]
+    found = (plan.steps[each] for each in sorted(fed))
+    return tuple(each for each in found if not (each.after and _waits(each, plan)))
 
 
 def _waits(step: Step, plan: Plan) -> bool:

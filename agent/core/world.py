@@ -126,10 +126,6 @@ class World(Value):
         artifact = self.artifacts.get(name)
         return artifact is not None and artifact.mark is None
 
-    def holds_all(self, names: frozenset[ArtifactName]) -> bool:
-        """Whether all of them hold."""
-        return names <= self.artifacts.keys() and names.isdisjoint(self.marked)
-
     def digests(self, names: Iterable[ArtifactName]) -> dict[ArtifactName, Digest]:
         """Digests of those of the names that hold now."""
         return {name: self.artifacts[name].digest for name in sorted(set(names)) if self.holds(name)}

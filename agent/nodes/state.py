@@ -3,19 +3,28 @@
 Every channel that a person may edit (Studio, `update_state`) validates and coerces in its reducer.
 """
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, NotRequired, Self, TypeVar
 
 from langchain_core.messages import AnyMessage
-from langgraph.channels.binop import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
+from langgraph.types import Overwrite
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic, and so Studio's forms, refuse the one of Python 3.11
 
-from agent.core.change import PlanChange, WorldChange, changed_plan, changed_world, plan_change, world_change
+from agent.core.change import (
+    LedgerChange,
+    PlanChange,
+    WorldChange,
+    changed_ledger,
+    changed_plan,
+    changed_world,
+    ledger_change,
+    plan_change,
+    world_change,
+)
 from agent.core.control import Recovery
 from agent.core.failure import Failure
 from agent.core.goal import Goal, revised
@@ -51,9 +60,19 @@ def take_plan(old: Plan, writes: Sequence[object]) -> Plan:
     return reduce(_plan_after, writes, old)
 
 
-def take_ledger(old: Ledger, new: object) -> Ledger:
-    """What is spent; editing it is how a person grants more."""
-    return Ledger.model_validate(new) if new is not None else old
+def take_goals(old: Goal, writes: Sequence[object]) -> Goal:
+    """One statement after the other."""
+    return reduce(take_goal, writes, old)
+
+
+def take_facts(_old: dict[str, JsonValue], writes: Sequence[object]) -> dict[str, JsonValue]:
+    """The facts stated last."""
+    return _FACTS.validate_python(writes[-1] or {})
+
+
+def take_ledger(old: Ledger, writes: Sequence[object]) -> Ledger:
+    """What is spent; editing it, as a whole, is how a person grants more."""
+    return reduce(_ledger_after, writes, old)
 
 
 def take_grants(old: dict[str, float], new: object) -> dict[str, float]:
@@ -83,21 +102,13 @@ class Added(DeltaChannel[Any]):
         return new
 
 
-class Merged(BinaryOperatorAggregate[Any]):
-    """A channel with a reducer that is copied as it is; LangGraph's own makes an empty value for every copy."""
-
-    def copy(self) -> Self:
-        """A channel with the same value."""
-        return copy(self)
-
-
 class Changes(Added):
     """Likewise, where what is written is what changed."""
 
     @property
     def UpdateType(self) -> Any:
         """What may be written; read by LangGraph's strict deserialiser."""
-        return self.typ | {World: WorldChange, Plan: PlanChange}[self.typ]
+        return self.typ | {World: WorldChange, Plan: PlanChange, Ledger: LedgerChange}[self.typ]
 
 
 SNAPSHOTS = 1000
@@ -110,11 +121,11 @@ HARVESTS = SNAPSHOTS // 3
 class RunState(TypedDict):
     """All channels. Derived facts (ready, blocked, progress) are computed, never stored."""
 
-    goal: Annotated[Goal, Merged(Goal, take_goal)]
+    goal: Annotated[Goal, Added(take_goals, snapshot_frequency=SNAPSHOTS)]
     """Goal layer. Written by the caller, and by the planner when it completes a free-text goal."""
     heard: int
     """Number of the last changed goal that was taken out of the inbox."""
-    facts: dict[str, JsonValue]
+    facts: Annotated[dict[str, JsonValue], Added(take_facts, snapshot_frequency=SNAPSHOTS)]
     """World layer, input: facts stated by the caller; intake takes them into the world."""
     world: Annotated[World, Changes(take_world, snapshot_frequency=HARVESTS)]
     """World layer. Written by the verifier alone, and by marks."""
@@ -134,7 +145,7 @@ class RunState(TypedDict):
     """Classified failures with their rungs, on their way to the repairer."""
     unresolved: tuple[Recovery, ...]
     """Failures with no rung left; a person is asked when nothing else can be done."""
-    ledger: Annotated[Ledger, Merged(Ledger, take_ledger)]
+    ledger: Annotated[Ledger, Changes(take_ledger, snapshot_frequency=SNAPSHOTS)]
     """What is spent; survives a resume."""
     granted: Annotated[dict[str, float], take_grants]
     """Limits that a person has raised on this thread, by name; editing it is how to raise another."""
@@ -151,8 +162,8 @@ class RunState(TypedDict):
 class RunInput(TypedDict):
     """What a caller gives: a goal (object, mapping or text) or a chat message; facts are optional."""
 
-    goal: NotRequired[Annotated[Goal, Merged(Goal, take_goal)]]
-    facts: NotRequired[dict[str, JsonValue]]
+    goal: NotRequired[Annotated[Goal, Added(take_goals, snapshot_frequency=SNAPSHOTS)]]
+    facts: NotRequired[Annotated[dict[str, JsonValue], Added(take_facts, snapshot_frequency=SNAPSHOTS)]]
     messages: NotRequired[Annotated[list[AnyMessage], add_messages]]
 
 
@@ -187,11 +198,20 @@ def written(state: RunState, update: RunUpdate) -> dict[str, object]:
     counted: Mapping[str, object] = {**update, "ledger": ledger.add(supersteps=1)}
     before: Mapping[str, object] = {**state}
     writes = {name: each for name, each in counted.items() if name not in before or each is not before[name]}
-    if writes.pop("world", None) and (world := world_change(state["world"], update["world"])):
-        writes["world"] = world
-    if writes.pop("plan", None) and (plan := plan_change(state["plan"], update["plan"])):
-        writes["plan"] = plan
+    for name, change in _CHANGES.items():
+        if name in writes and (changed := change(before[name], writes.pop(name))) is not None:
+            writes[name] = changed
+    if ledger.supersteps % SNAPSHOTS == SNAPSHOTS - 1:
+        # nobody else writes these for thousands of super-steps, and a resume would read back to their first
+        writes = {**{name: Overwrite(before[name]) for name in ("goal", "facts") if name in before}, **writes}
     return writes
+
+
+_CHANGES: Mapping[str, Callable[[Any, Any], object]] = {
+    "world": world_change,
+    "plan": plan_change,
+    "ledger": ledger_change,
+}
 
 
 def _world_after(old: World, write: object) -> World:
@@ -214,6 +234,18 @@ def _plan_after(old: Plan, write: object) -> Plan:
             return old
 
 
+def _ledger_after(old: Ledger, write: object) -> Ledger:
+    match _LEDGER_WRITE.validate_python(write):
+        case LedgerChange() as change:
+            return changed_ledger(old, change)
+        case Ledger() as whole:
+            return whole
+        case None:
+            return old
+
+
+_FACTS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+_LEDGER_WRITE: TypeAdapter[LedgerChange | Ledger | None] = TypeAdapter(LedgerChange | Ledger | None)
 _GRANTS: TypeAdapter[dict[str, float]] = TypeAdapter(dict[str, float])
 _WORDS: TypeAdapter[dict[str, dict[str, JsonValue]]] = TypeAdapter(dict[str, dict[str, JsonValue]])
 _WORLD_WRITE: TypeAdapter[WorldChange | World | None] = TypeAdapter(WorldChange | World | None)

@@ -27,7 +27,7 @@ def moved(world: World, steps: Plan, kind: str, which: int, value: int) -> tuple
     it = steps.steps[which]
     name = it.produces[0]
     match kind:
-        case "commit" if world.holds_all(it.reads()):
+        case "commit" if all(world.holds(each) for each in it.reads()):
             leaning = (Assumption(predicate="facts.f == 1"),) if value else ()
             probed = {"seen": "x", "producer": it.id} if value == 1 else {}
             made = artifact(name, value, inputs=world.digests(it.reads()), assumptions=leaning, **probed)

@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agent.core.change import PlanChange, WorldChange, changed_plan, changed_world, plan_change, world_change
+from agent.core.change import (
+    LedgerChange,
+    PlanChange,
+    WorldChange,
+    changed_ledger,
+    changed_plan,
+    changed_world,
+    ledger_change,
+    plan_change,
+    world_change,
+)
+from agent.core.limits import Ledger
 from agent.core.plan import Plan, Step, StepId, StepStatus
 from agent.core.value import digest
 from agent.core.world import Artifact, Fact, Mark, Verification, World
@@ -91,3 +102,27 @@ def test_a_mapping_without_the_word_change_is_a_whole() -> None:
         WorldChange.model_validate(World(version=1, tick=1).model_dump())
     with pytest.raises(ValidationError, match="change"):
         PlanChange.model_validate(Plan(revision=1, goal_revision=1, planner="x").model_dump())
+
+
+def ledgers() -> st.SearchStrategy[Ledger]:
+    books = st.dictionaries(NAMES, st.integers(1, 3), max_size=3)
+    return st.builds(
+        Ledger, moves=st.integers(0, 2), retry=books, tried=st.dictionaries(NAMES, st.just(("x",)), max_size=2)
+    )
+
+
+@given(ledgers(), ledgers())
+def test_a_ledger_comes_back_from_its_change(old: Ledger, new: Ledger) -> None:
+    match ledger_change(old, new):
+        case LedgerChange() as change:
+            assert changed_ledger(old, change) is new
+            assert changed_ledger(old, LedgerChange.model_validate(change.model_dump())) == new
+        case change:
+            assert (change or old) == new
+
+
+def test_a_change_of_a_ledger_has_the_new_entry_of_a_book_and_not_the_others() -> None:
+    old = Ledger(retry={f"s{each}": 1 for each in range(100)})
+    change = ledger_change(old, old.model_copy(update={"retry": {**old.retry, "s7": 2}}))
+    assert isinstance(change, LedgerChange)
+    assert change.fields == {"retry": {"s7": 2}}

@@ -177,8 +177,8 @@ def test_a_goal_may_come_as_text_mapping_or_value() -> None:
 
 
 def test_a_ledger_may_come_as_a_mapping_and_nothing_changes_nothing() -> None:
-    assert take_ledger(Ledger(), {"tokens": 3}) == Ledger(tokens=3)
-    assert take_ledger(Ledger(tokens=3), None) == Ledger(tokens=3)
+    assert take_ledger(Ledger(), [{"tokens": 3}]) == Ledger(tokens=3)
+    assert take_ledger(Ledger(tokens=3), [None]) == Ledger(tokens=3)
 
 
 def test_records_are_only_ever_added() -> None:
