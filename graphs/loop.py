@@ -8,14 +8,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterat
 from contextlib import asynccontextmanager
 from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph._internal._config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, StateSnapshot
-from typing_extensions import TypedDict
 
 from agent.core.goal import Goal
 from agent.core.phase import LEGAL, START, Phase
@@ -188,27 +187,19 @@ class _Node(Runnable[RunState, dict[str, object]]):
         return written(input, await self._node(input, config))
 
 
-class Routed(TypedDict):
-    """All that routing reads; LangGraph reads for an edge what the first parameter of its function is said to be."""
+class _Route(Runnable[RunState, str]):
+    """Where the state says the run goes next; no node of its own in the trace either.
 
-    phase: Phase
+    It reads the whole state: an edit that makes no sense is refused here, before anything is stored of it.
+    """
 
+    name = "route"
 
-def _phase(state: Routed) -> str:
-    return str(state["phase"])
+    def invoke(self, input: RunState, *_: Any, **__: Any) -> str:
+        return str(input["phase"])
 
-
-class _Route(RunnableLambda[Routed, str]):
-    """Where the state says the run goes next; no node of its own in the trace either."""
-
-    def __init__(self) -> None:
-        super().__init__(_phase, name="route")
-
-    def invoke(self, input: Routed, *_: Any, **__: Any) -> str:
-        return _phase(input)
-
-    async def ainvoke(self, input: Routed, *_: Any, **__: Any) -> str:
-        return _phase(input)
+    async def ainvoke(self, input: RunState, *_: Any, **__: Any) -> str:
+        return str(input["phase"])
 
 
 def _scoped(config: RunnableConfig | None, scope: RunScope, portal: Portal | None) -> RunnableConfig:
