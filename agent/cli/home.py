@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import StateSnapshot
 
 from agent.cli.exits import BadInput
@@ -22,6 +23,9 @@ from agent.store.hold import Hold
 from agent.store.inbox import GoalInbox
 from agent.store.leases import Leases
 from agent.store.runs import RUNNING, Run, RunIndex
+
+if TYPE_CHECKING:
+    from graphs.loop import LoopGraph
 
 STOPPED = "stopped"
 """Shown for a run that was killed or interrupted: accepted, not ended, and nobody works on it."""
@@ -92,12 +96,26 @@ class Home:
 
     def snapshot(self, thread: str) -> StateSnapshot:
         """The same with what is asked, and where the run goes on."""
+        with self._reading() as graph:
+            return graph.get_state(config_of(thread))
+
+    def written(self, thread: str) -> tuple[object, ...]:
+        """What changes with whatever is written of the thread, or of its standing; cheap to ask again and again."""
+        with self._reading() as graph:
+            assert isinstance(graph.checkpointer, BaseCheckpointSaver)
+            found = graph.checkpointer.get_tuple(config_of(thread))
+        last = (found.checkpoint["id"], len(found.pending_writes or ())) if found else ()
+        run = self.run(thread)
+        return (*last, run.updated_at, self.status(run))
+
+    @contextmanager
+    def _reading(self) -> "Iterator[LoopGraph]":
+        """A graph without tools, to read checkpoints with."""
         from agent.app import assemble  # heavy, and most readers of a home need no graph
 
         saver = open_saver(self.database)
         with closing(saver.conn):
-            graph = assemble([], self.database, self.settings, checkpointer=saver)
-            return graph.get_state(config_of(thread))
+            yield assemble([], self.database, self.settings, checkpointer=saver)
 
 
 NONE = "no run was started yet"

@@ -47,12 +47,16 @@ class Pages:
         self._home = home
         self._thread = thread
         self._lock = Lock()
+        self._made: tuple[tuple[object, ...], bytes, str] | None = None
 
     def now(self) -> tuple[bytes, str]:
         """The page, and a tag that changes with it."""
         with self._lock:
-            text = page(report_of(material(self._home, self._thread)), live=True).encode()
-        return text, f'"{hashlib.sha256(text).hexdigest()[:32]}"'
+            written = self._home.written(self._thread)  # before the page: what is written meanwhile is asked for again
+            if self._made is None or self._made[0] != written:
+                text = page(report_of(material(self._home, self._thread)), live=True).encode()
+                self._made = (written, text, f'"{hashlib.sha256(text).hexdigest()[:32]}"')
+            return self._made[1:]
 
 
 class Server(ThreadingHTTPServer):
@@ -88,7 +92,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != f"/{self._token}/":
             self._answer(HTTPStatus.NOT_FOUND, b"There is nothing here.\n")
             return
-        text, tag = self._pages.now()
+        try:
+            text, tag = self._pages.now()
+        except BadInput as gone:  # its thread was deleted while it was watched
+            self._answer(HTTPStatus.GONE, f"{gone}\n".encode("utf-8", "replace"))
+            return
         if self.headers.get("If-None-Match") == tag:
             self._answer(HTTPStatus.NOT_MODIFIED, b"", tag)
         else:

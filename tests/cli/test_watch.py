@@ -2,6 +2,7 @@
 
 import re
 import signal
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -13,9 +14,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from agent.cli import serving
 from agent.cli.environment import load_settings
 from agent.cli.home import open_home
 from agent.cli.serving import Pages, listening
+from agent.trace.html.model import Material, Report
+from agent.trace.html.report import report_of
 from tests.cli.conftest import Child, Cli
 
 Ask = Callable[..., Any]
@@ -63,6 +67,31 @@ def test_what_has_not_changed_is_not_sent_again(ask: Ask) -> None:
     tag = ask().headers["ETag"]
     again = ask(If_None_Match=tag)
     assert (again.status, again.text) == (304, "")
+
+
+def test_the_page_is_made_again_only_when_something_was_written(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    made: list[Material] = []
+
+    def counted(material: Material) -> Report:
+        made.append(material)
+        return report_of(material)
+
+    monkeypatch.setattr(serving, "report_of", counted)
+    for _ in range(3):
+        ask()
+    assert len(made) == 1
+    cli("goal", "t", "--want", "notice")
+    ask()
+    assert len(made) == 2
+
+
+def test_a_thread_that_is_deleted_while_it_is_watched_is_said_to_be_gone(ask: Ask, folder: Path) -> None:
+    with sqlite3.connect(folder / ".kintsugi" / "kintsugi.db") as database:
+        database.execute("DELETE FROM kintsugi_runs")
+    answer = ask()
+    assert (answer.status, "there is no thread 't'" in answer.text) == (410, True)
 
 
 def test_whoever_does_not_know_the_token_is_refused(ask: Ask) -> None:

@@ -251,6 +251,11 @@
     }
   }
 
+  async function follow() {
+    await news();
+    setTimeout(follow, 1000);
+  }
+
   function take(page) {
     for (const part of page.querySelectorAll("[data-part]")) {
       const old = byId(part.id);
@@ -315,5 +320,5 @@
   graph.on("tap", "node", (event) => choose(event.target.id()));
   dark.addEventListener("change", () => graph.style(look()));
   addEventListener("resize", () => graph.resize());
-  if ("live" in document.body.dataset) setInterval(news, 1000);
+  if ("live" in document.body.dataset) follow();
 })();
