@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent.core.failure import Scope
+from agent.plain import as_json
 from agent.tools.builtin import http_tools
 from tests.tools.calling import Hands
 
@@ -97,7 +98,7 @@ def hands(desk: Any) -> Hands:
 
 def test_text_is_told_as_text_and_the_rest_as_bytes(hands: Hands, desk: Any) -> None:
     assert hands.call("http_get", url=f"{desk.url}/text")["text"] == "grüße"
-    assert hands.call("http_get", url=f"{desk.url}/image")["base64"] == "iVBORw=="
+    assert hands.call("http_get", url=f"{desk.url}/image")["content"] == as_json(b"\x89PNG")
     assert desk.hits[0] == ("/text", f"127.0.0.1:{desk.port}")
 
 

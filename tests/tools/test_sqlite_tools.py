@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from agent import build_graph
 from agent.core.failure import Scope
 from agent.core.value import JsonValue
+from agent.plain import as_json
 from agent.tools.builtin import sqlite_tools
 from agent.tools.steps import bound
 from tests.builders import calm, goal, run, rungs
@@ -46,7 +47,7 @@ def test_tables_are_described_and_rows_are_read_by_column_name(hands: Hands) -> 
     sql = "SELECT invoice, sum(amount) AS amount FROM payments WHERE amount > :least GROUP BY invoice"
     assert hands.call("query_database", sql=sql, parameters={"least": 6}) == {"rows": [{"invoice": 1, "amount": 10.0}]}
     assert hands.call("query_database", sql="SELECT 1 AS a, 2 AS a, x'00ff' AS b")["rows"] == [
-        {"a": 1, "a_2": 2, "b": {"base64": "AP8="}}
+        {"a": 1, "a_2": 2, "b": as_json(b"\x00\xff")}
     ]
 
 

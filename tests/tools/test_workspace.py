@@ -11,6 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agent import build_graph
 from agent.core.failure import Scope
+from agent.plain import as_json
 from agent.tools.builtin import workspace_tools
 from agent.tools.steps import bound
 from tests.builders import calm, goal, run, rungs
@@ -42,7 +43,7 @@ def test_a_file_is_read_by_lines_with_the_digest_of_all_of_it(hands: Hands) -> N
     found = hands.call("read_file", path="./notes/a.txt", offset=1, limit=1)
     assert (found["text"], found["lines"], found["more"]) == ("two\n", 3, True)
     assert found["digest"] == digest("one\ntwo\nthree\n")
-    assert hands.call("read_file", path="raw.bin")["base64"] == "/wA="
+    assert hands.call("read_file", path="raw.bin")["content"] == as_json(b"\xff\x00")
 
 
 def test_files_are_listed_and_searched(hands: Hands) -> None:

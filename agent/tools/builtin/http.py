@@ -1,7 +1,6 @@
 """One tool that fetches what lies at a URL, within bounds, and not from the machine's own network."""
 
 import asyncio
-from base64 import b64encode
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -9,7 +8,6 @@ import httpx
 from langchain_core.tools import BaseTool
 from pydantic import Field
 
-from agent.core.value import JsonValue
 from agent.tools.builtin.addresses import Allowed, PinnedTransport, checked
 from agent.tools.contracts import contract
 
@@ -40,7 +38,7 @@ def http_tools(
     @contract(effect="read_only", ensures="result.status >= 200 && result.status < 300")
     async def http_get(
         url: Annotated[str, Field(max_length=4_000, description="an http or https URL")],
-    ) -> dict[str, JsonValue]:
+    ) -> dict[str, object]:
         """Fetch what lies at a URL."""
         checked(url)
         try:
@@ -52,7 +50,7 @@ def http_tools(
     return [http_get]
 
 
-async def _got(url: str, allowed: Allowed, size: int, redirects: int) -> dict[str, JsonValue]:
+async def _got(url: str, allowed: Allowed, size: int, redirects: int) -> dict[str, object]:
     headers = {"Accept-Encoding": "identity", "User-Agent": "kintsugi"}
     async with httpx.AsyncClient(
         transport=PinnedTransport(allowed), headers=headers, trust_env=False, timeout=None
@@ -66,7 +64,7 @@ async def _got(url: str, allowed: Allowed, size: int, redirects: int) -> dict[st
     raise httpx.TooManyRedirects(f"more than {redirects} redirects")
 
 
-async def _told(response: httpx.Response, size: int) -> dict[str, JsonValue]:
+async def _told(response: httpx.Response, size: int) -> dict[str, object]:
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ValueError("the answer is compressed although that was not asked for; a small one may unpack to any size")
     content = b""
@@ -75,7 +73,7 @@ async def _told(response: httpx.Response, size: int) -> dict[str, JsonValue]:
         if len(content) > size:
             raise ValueError(f"the answer is too large; it may have {size} bytes")
     kind = response.headers.get("content-type", "")
-    told: dict[str, JsonValue] = {"status": response.status_code, "url": str(response.url), "type": kind}
+    told: dict[str, object] = {"status": response.status_code, "url": str(response.url), "type": kind}
     if response.is_error:
         # the text is all the body that is told, so that the error stays one sentence
         raise httpx.HTTPStatusError(
@@ -87,10 +85,10 @@ async def _told(response: httpx.Response, size: int) -> dict[str, JsonValue]:
     return {**told, **_body(content, kind, response.charset_encoding)}
 
 
-def _body(content: bytes, kind: str, encoding: str | None) -> dict[str, JsonValue]:
+def _body(content: bytes, kind: str, encoding: str | None) -> dict[str, object]:
     if kind.startswith(_TEXT) or "+json" in kind or "+xml" in kind or not kind:
         try:
             return {"text": content.decode(encoding or "utf-8")}
         except (UnicodeDecodeError, LookupError):
             pass
-    return {"base64": b64encode(content).decode()}
+    return {"content": content}

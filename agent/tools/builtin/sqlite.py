@@ -3,7 +3,6 @@
 What a statement may do is decided by the engine while it compiles, never by looking at its text.
 """
 
-from base64 import b64encode
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -52,7 +51,7 @@ def sqlite_tools(
 
 def _describe_database(path: Path, bounds: Bounds) -> BaseTool:
     @contract(effect="read_only", ensures="size(result.tables) >= 0")
-    def describe_database() -> dict[str, JsonValue]:
+    def describe_database() -> dict[str, object]:
         """Tell the tables and views of the database, with the SQL that made them."""
         sql = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
         return {"tables": _rows(path, bounds, sql, [])}
@@ -62,7 +61,7 @@ def _describe_database(path: Path, bounds: Bounds) -> BaseTool:
 
 def _query_database(path: Path, bounds: Bounds) -> BaseTool:
     @contract(needs="sql", effect="read_only", ensures="size(result.rows) >= 0")
-    def query_database(sql: Statement, parameters: Scalars = []) -> dict[str, JsonValue]:  # noqa: B006 - never changed
+    def query_database(sql: Statement, parameters: Scalars = []) -> dict[str, object]:  # noqa: B006 - never changed
         """Read rows from the database with one SELECT."""
         return {"rows": _rows(path, bounds, sql, parameters)}
 
@@ -99,10 +98,10 @@ def _change_database(path: Path, bounds: Bounds, schema_changes: bool) -> BaseTo
     return change_database
 
 
-def _rows(path: Path, bounds: Bounds, sql: str, parameters: Scalars) -> list[JsonValue]:
+def _rows(path: Path, bounds: Bounds, sql: str, parameters: Scalars) -> list[dict[str, object]]:
     with closing(opened(path, bounds, Manner.READ)) as connection:
         rows, _ = executed(connection, bounds, Manner.READ, sql, parameters)
-    return [{name: _plain(value) for name, value in row.items()} for row in rows]
+    return rows
 
 
 def _holds(rows: object) -> bool:
@@ -110,10 +109,3 @@ def _holds(rows: object) -> bool:
     if not isinstance(rows, list) or len(rows) != 1 or len(rows[0]) != 1:
         raise ValueError("a check must be a SELECT of one row with one value, as in SELECT count(*) = 2 FROM t")
     return bool(next(iter(rows[0].values())))
-
-
-def _plain(value: object) -> JsonValue:
-    if isinstance(value, bytes):
-        return {"base64": b64encode(value).decode()}
-    assert value is None or isinstance(value, int | float | str)
-    return value

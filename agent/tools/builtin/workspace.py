@@ -1,6 +1,5 @@
 """Tools over the files of one folder: look, search, write, move, delete; never outside of it."""
 
-from base64 import b64encode
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -51,15 +50,15 @@ def _read_file(folder: Folder) -> BaseTool:
         path: Where,
         offset: Annotated[int, Field(ge=0, description="lines to leave out at the start")] = 0,
         limit: Annotated[int, Field(ge=1, le=100_000, description="lines to give at most")] = 5_000,
-    ) -> dict[str, JsonValue]:
+    ) -> dict[str, object]:
         """Read a file of the workspace: its text by lines, and the digest of all of it."""
         parts = parts_of(path)
         content = folder.content(parts or (".",))
-        told: dict[str, JsonValue] = {"path": path, "bytes": len(content), "digest": digest_of(content)}
+        told: dict[str, object] = {"path": path, "bytes": len(content), "digest": digest_of(content)}
         try:
             lines = content.decode().splitlines(keepends=True)
         except UnicodeDecodeError:
-            return {**told, "base64": b64encode(content).decode()}
+            return {**told, "content": content}
         shown = "".join(lines[offset : offset + limit])
         return {**told, "text": shown, "lines": len(lines), "more": offset + limit < len(lines)}
 
