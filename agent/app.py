@@ -108,11 +108,11 @@ def assemble(
     consent = _consent(registry, settings)
     runner = ToolRunner(registry, caller, SqliteJournal(database), react, consent)
     asks, readers = settings.escalation == "ask", model is not None or planner is not None
-    planner = planner or choose_planner(registry, model, settings.limits.depth)
+    planner = planner or choose_planner(registry, model)
     contracts, limits = registry.contracts, settings.limits
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(clock),
-        Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock, settings.prices),
+        Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock, limits, settings.prices),
         Phase.DISPATCHER: Dispatcher(limits, consent, bodies, inbox, clock),
         Phase.EXECUTOR: Executor(runner, bodies, clock, settings.jitter, settings.prices),
         Phase.VERIFIER: Verifier(caller, bodies, clock),

@@ -8,6 +8,7 @@ from pydantic import Field
 from agent.core.contract import ToolContract
 from agent.core.failure import ErrorFacts, Scope
 from agent.core.goal import OCCASION, Criterion, Goal
+from agent.core.limits import Limits
 from agent.core.move import PlanOrder
 from agent.core.plan import Call, Step, StepId
 from agent.core.predicate import Judgement
@@ -32,6 +33,8 @@ class PlanRequest(Value):
     """What a person said about steps, each with what the step makes."""
     wants: tuple[ArtifactName, ...] = ()
     """What to make: the goal's artifacts, or the products of a region to rewrite."""
+    depth: int = Limits().depth
+    """Most levels that a step may be split into, as it is allowed now."""
     region: bool = False
     """A rewrite of a part, not a plan for the whole goal."""
     before: tuple[Step, ...] = ()

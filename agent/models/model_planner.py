@@ -33,9 +33,8 @@ _RAW = 500
 class ModelPlanner:
     """Plans any goal with a chat model. Its drafts are checked; at most two are drawn again."""
 
-    def __init__(self, model: BaseChatModel, registry: Registry, depth: int = 2) -> None:
+    def __init__(self, model: BaseChatModel, registry: Registry) -> None:
         """Args: what draws; the tools; most levels that steps may be split into."""
-        self._depth = depth
         self._structured = Structured(model)
         self._schemas = {name: registry.schema(name) for name in registry.names()}
         self._written = frozenset(name for name in registry.names() if has_contract(registry.tool(name)))
@@ -74,7 +73,7 @@ class ModelPlanner:
             criteria=(() if request.region else request.goal.criteria) if stated else made.criteria,
             window=WINDOW,
             splits=(*made.splits, *((split,) if split else ())),
-            depth=self._depth,
+            depth=request.depth,
         )
         found = (*made.faults, *_drift(request, drafted, stated), *faults(made.steps, ground))
         if found:

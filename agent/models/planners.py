@@ -12,20 +12,19 @@ from agent.ports import NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequ
 from agent.tools.registry import Registry
 
 
-def choose_planner(registry: Registry, model: BaseChatModel | None = None, depth: int = 2) -> Planner:
+def choose_planner(registry: Registry, model: BaseChatModel | None = None) -> Planner:
     """The planner for these tools: contracts alone without a model, contracts first with one.
 
     Args:
         registry: the tools.
         model: what plans a goal that contracts do not reach.
-        depth: most levels that it may split a step into.
     """
     contracts = ContractPlanner(registry)
     if model is None:
         return contracts
     from agent.models.model_planner import ModelPlanner  # with the provider's client, which takes long to load
 
-    return ContractsFirst(contracts, ModelPlanner(model, registry, depth))
+    return ContractsFirst(contracts, ModelPlanner(model, registry))
 
 
 class ContractsFirst:

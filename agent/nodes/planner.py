@@ -12,9 +12,10 @@ from agent.core.contract import ToolContract
 from agent.core.control import Recovery
 from agent.core.failure import Classified, Origin, Scope, Trigger
 from agent.core.goal import Goal, completed, wanted
+from agent.core.grant import granted
 from agent.core.invalidation import follow, invalidate
 from agent.core.ladder import Refusal, Rung, RungChoice
-from agent.core.limits import Ledger
+from agent.core.limits import Ledger, Limits
 from agent.core.merge import PlanDelta, replan
 from agent.core.move import Draw, Finish, PlanOrder
 from agent.core.outcome import OutcomeStatus
@@ -45,13 +46,15 @@ class PlannerNode:
         contracts: dict[str, ToolContract],
         bodies: Bodies,
         clock: Clock,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
         prices: Prices = MappingProxyType({}),
     ) -> None:
-        """Args: the planner port; what the tools promise; artifact bodies for previews; the time; money by model."""
+        """Args: the planner port; what the tools promise; artifact bodies; the time; limits; money by model."""
         self._planner = planner
         self._contracts = contracts
         self._bodies = bodies
         self._clock = clock
+        self._limits = limits
         self._prices = prices
 
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
@@ -90,6 +93,7 @@ class PlannerNode:
             done=tuple(f"{e.intent} -> {', '.join(e.produces)}" for e in plan.with_status(StepStatus.DONE)),
             hints=hints(plan.live()),
             wants=wanted(goal),
+            depth=granted(self._limits, state.get("granted") or {}).depth,
             before=plan.live() if same_inputs(order.failure, world) else (),
         )
 

@@ -168,6 +168,7 @@ class Repairer:
             present={name: str(view.get(name, ""))[:300] for name in world.artifacts if world.holds(name)},
             hints=hints(inside),
             wants=boundary(plan, part.steps),
+            depth=granted(self._limits, state.get("granted") or {}).depth,
             region=True,
             before=plan.live(),
         )

@@ -5,7 +5,7 @@ from typing import Any
 from agent.core.chaining import Need, Unreachable
 from agent.core.failure import Trigger
 from agent.core.goal import Goal
-from agent.core.limits import Ledger
+from agent.core.limits import Ledger, Limits
 from agent.core.move import Draw, PlanOrder
 from agent.core.phase import Phase
 from agent.core.plan import Call, Plan
@@ -124,3 +124,11 @@ async def test_a_draft_that_can_only_repeat_a_wrong_call_goes_to_a_person_with_w
     assert (update["phase"], update["ledger"].escalate) == (Phase.DISPATCHER, 1)
     with ScriptedPlanner(draft(BY_WEEK)) as planner:
         assert (await draw(planner, ledger=ledger))["phase"] is Phase.FINISHER
+
+
+async def test_a_raised_depth_is_what_the_planner_is_told_from_then_on() -> None:
+    with ScriptedPlanner(draft(step("x"))) as planner:
+        node = PlannerNode(planner, PROMISES, bodies(), ManualClock(), Limits(depth=1))
+        order = Draw(order=PlanOrder(trigger=Trigger.INITIAL))
+        await node(state(move=order, goal=goal("x"), granted={"depth": 4}), config())
+    assert planner.asked[0].depth == 4
