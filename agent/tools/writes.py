@@ -60,8 +60,8 @@ class Writes:
         """A step's own call."""
         write = self._write(task)
         async with self._alone(write):
-            if (doubt := await self._in_doubt(write)) is not None:
-                return _failed(doubt)
+            if (late := await self._in_doubt(write)) is not None:
+                return late
             if is_harmless_anew(task):
                 return await self._repeated(write)
             if task.look_first and (adopted := await self._standing(write)) is not None:
@@ -73,8 +73,10 @@ class Writes:
         """A call of the inner loop of a step: what it gave, or why not; `lost` when nobody can find out."""
         write = replace(self._write(_as_task(task, contract, args)), inner=True)
         async with self._alone(write):
-            doubt = await self._in_doubt(write) or await self._undecided(write)
-            result = _failed(doubt) if doubt is not None else await self._bracketed(write)
+            result = await self._in_doubt(write)
+            if result is None and (doubt := await self._undecided(write)) is not None:
+                result = _failed(doubt)
+            result = result or await self._bracketed(write)
         return result.error or result.value
 
     def _write(self, task: Task) -> Write:
@@ -177,14 +179,23 @@ class Writes:
             return await self._reconcile(write, Open(task.step.id, attempts), error)
         return _failed(error)
 
-    async def _in_doubt(self, write: Write) -> ErrorFacts | None:
-        """Whether another call for the same product ran out of time and may act any moment; it is waited for."""
+    async def _in_doubt(self, write: Write) -> Result | None:
+        """Whether another call for the same product ran out of time and may act any moment; it is waited for.
+
+        Where it was this very call, which a person has allowed to be made once more meanwhile, its late success is
+        the one that was wanted.
+        """
         before = self._doubtful.get(write.product, write)
         late = await self._caller.overdue(before.tool, before.sent) if before.effect != write.effect else None
         if isinstance(late, ErrorFacts) and late.kind == "lost":
-            return late
+            return _failed(late)
         self._doubtful.pop(write.product, None)
-        return None
+        if late is None or isinstance(late, ErrorFacts):
+            return None
+        await self._journal.done(before.effect, late)
+        same = replace(before.effect, repetition=write.effect.repetition) == write.effect
+        same = same and before.task.again == write.task.again
+        return await self._recorded(before, Done(late)) if same else None
 
     async def _undecided(self, write: Write) -> ErrorFacts | None:
         """Whether another write of the same step may have happened: under other arguments this could be the second."""

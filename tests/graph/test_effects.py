@@ -145,6 +145,22 @@ def test_a_write_that_is_too_slow_is_waited_for_and_not_made_beside_itself(
     assert (end["outcome"].status, there.rows) == (status, ["row"])
 
 
+def test_a_late_success_is_the_one_that_a_person_allowed_to_be_made_once_more() -> None:
+    there, go_on = Ledger(), threading.Event()
+
+    def slow() -> int:
+        go_on.wait(20)
+        return there.write()
+
+    tools = [Calls().tool("x", "", slow, effect="mutating")]
+    settings = calm(step_timeout=0.3, retry=0)
+    graph = build_graph(tools, settings=settings, checkpointer=InMemorySaver())
+    assert questions(run(graph, goal("x")))
+    go_on.set()
+    end = run(graph, Command(resume="retry"))
+    assert (values(end), there.rows) == ({"x": 1}, ["row"])
+
+
 def test_no_other_way_is_tried_while_a_write_that_is_too_slow_is_still_at_work() -> None:
     there, over = Ledger(), threading.Event()
 

@@ -16,7 +16,7 @@ from agent import build_graph, contract
 from agent.app import assemble
 from agent.store.checkpoints import open_saver
 from agent.store.database import memory_database, open_database
-from tests.builders import WRITE, Calls, ScriptedPlanner, calm, draft, goal, questions, run, step, values
+from tests.builders import WRITE, Calls, ScriptedPlanner, calm, draft, goal, questions, run, step, thread, values
 from tests.doubles import ScriptedModel, calling, scripted
 
 
@@ -217,3 +217,24 @@ def test_two_steps_that_make_the_same_call_at_once_share_one_effect() -> None:
     graph = assemble([mail], memory_database(), calm(), planner=ScriptedPlanner(draft(*declared)))
     assert values(run(graph, goal("x y"))) == {"x": 1, "y": 1}
     assert calls == {"mail": 3}
+
+
+@pytest.mark.parametrize("durability", ["exit", "async", "sync"])
+def test_a_run_that_dies_before_its_checkpoint_is_written_does_nothing_twice(durability: Any, tmp_path: Path) -> None:
+    """langgraph#8764: crash before the first durable checkpoint; the journal does not wait for one."""
+    calls, deaths = Calls(), [KeyboardInterrupt()]
+
+    def log(mail: int) -> int:
+        if deaths:
+            raise deaths.pop()
+        return mail
+
+    def process(given: Any) -> Any:
+        tools = [calls.tool("mail", "", effect="mutating"), calls.tool("log", "mail", log)]
+        made = build_graph(tools, settings=calm(), checkpointer=open_saver(tmp_path / "k.db"))
+        return made.invoke(given, thread(), durability=durability)
+
+    with pytest.raises(KeyboardInterrupt):
+        process({"goal": goal("log")})
+    assert process({"goal": goal("log")})["outcome"].status == "satisfied"
+    assert calls == {"make_mail": 1, "make_log": 2}
