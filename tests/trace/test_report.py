@@ -1,12 +1,14 @@
 """What does the report say? From it alone a stranger can tell what failed, and what was made of it."""
 
+from typing import Any
+
 import pytest
 
-from agent.core.failure import ErrorFacts
+from agent.core.failure import ErrorFacts, Trigger
 from agent.core.ladder import Options, choose_rung
 from agent.core.limits import Ledger, Limits
 from agent.core.merge import PlanDelta
-from agent.core.plan import Plan, Step, StepId
+from agent.core.plan import Plan, Step, StepId, downstream
 from agent.core.record import (
     Answered,
     AttemptEnded,
@@ -17,6 +19,7 @@ from agent.core.record import (
     StepStarted,
     TraceRecord,
 )
+from agent.trace.html import ladder
 from agent.trace.html.model import Material, Report
 from agent.trace.html.report import MOST, report_of
 from agent.trace.html.steps import DRAWABLE
@@ -195,6 +198,29 @@ def test_failures_that_went_along_are_told_with_the_one_they_joined() -> None:
     drawn = plan(step("x"), step("y"))
     (told,) = report_of(Material(thread="t", standing="running", plan=drawn, trace=tuple(records))).mended
     assert told.along == (("y", "y"),)
+
+
+def test_a_replan_of_a_large_plan_is_told_without_reading_the_plan_for_every_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walks: list[object] = []
+
+    def counted(*given: Any) -> frozenset[StepId]:
+        walks.append(given)
+        return downstream(*given)
+
+    monkeypatch.setattr(ladder, "downstream", counted)
+    drawn = plan(*_chain(300), revision=2)
+    failed = classified("precondition", of="x0", error=ErrorFacts(kind="exception", message="gone"))
+    options = Options(breadth=1.0, rewritable=True)
+    choice = choose_rung(failed, options, Limits(), Ledger())
+    fell = Recovered(at=BEGAN, classified=failed, options=options, limits=Limits(), ledger=Ledger(), choice=choice)
+    delta = PlanDelta(reopened=tuple(each.id for each in drawn.steps))
+    again = Planned(at=BEGAN, trigger=Trigger.TASK_FAILURE, planner="test", revision=2, delta=delta, reused=())
+    (told,) = ladder.mended((fell, again), (), drawn)
+    assert len(told.redone) == 300
+    assert told.redone[-1].why == "it stands on the step that failed"
+    assert len(walks) == 1
 
 
 def test_a_dropped_step_is_seen_once_in_the_revision_that_drops_it() -> None:

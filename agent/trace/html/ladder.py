@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from dataclasses import field as attribute
+from functools import cached_property
 
 from agent.core.failure import Origin, Scope, Trigger
 from agent.core.ladder import Rung
@@ -71,6 +72,21 @@ class _History:
     attempts: Sequence[Try]
     plan: Plan
 
+    @cached_property
+    def _steps(self) -> Mapping[StepId, Step]:
+        return {each.id: each for each in self.plan.steps}
+
+    @cached_property
+    def _attempts(self) -> Mapping[StepId, Sequence[Try]]:
+        found: dict[StepId, list[Try]] = {}
+        for each in self.attempts:
+            found.setdefault(each.step, []).append(each)
+        return found
+
+    @cached_property
+    def _below(self) -> dict[StepId, frozenset[StepId]]:
+        return {}
+
     @property
     def began(self) -> float:
         """Seconds since the epoch."""
@@ -78,7 +94,7 @@ class _History:
 
     def step(self, step: StepId | None) -> Step | None:
         """The step of that id, if the plan has it."""
-        return next((each for each in self.plan.steps if each.id == step), None)
+        return self._steps.get(step) if step else None
 
     def intent(self, step: StepId | None) -> str:
         """What a step is for."""
@@ -87,7 +103,19 @@ class _History:
 
     def next_try(self, step: StepId, after: float) -> Try | None:
         """The first attempt of a step from a moment on."""
-        return next((each for each in self.attempts if each.step == step and each.marked >= after), None)
+        return next((each for each in self.of(step) if each.marked >= after), None)
+
+    def of(self, step: StepId | None) -> Sequence[Try]:
+        """The attempts of a step."""
+        return self._attempts.get(step, ()) if step else ()
+
+    def below(self, step: StepId | None) -> frozenset[StepId]:
+        """The steps that stand on one."""
+        if step is None:
+            return frozenset()
+        if step not in self._below:
+            self._below[step] = downstream(self.plan.steps, [step])
+        return self._below[step]
 
     def held(self, at: float) -> frozenset[ArtifactName]:
         """Artifacts that had been verified by a moment."""
@@ -168,7 +196,7 @@ def _why(step: StepId, led: _Led, history: _History) -> str:
         return "it looks again at what was in doubt"
     if read:
         return f"it reads {', '.join(read)}, which was in doubt"
-    if failed and step in downstream(history.plan.steps, [failed]):
+    if step in history.below(failed):
         return "it stands on the step that failed"
     return f"it belongs to plan {taken.revision}" if taken.revision else ""
 
@@ -203,7 +231,7 @@ def _cost(led: _Led, next_ones: Mapping[StepId, Try | None], history: _History) 
 def _lost(taken: Taken, history: _History) -> Try | None:
     """The attempt that failed; a precondition that was checked in time has cost none."""
     step, at = taken.choice.classified.failure.step, taken.choice.at
-    ended = [each for each in history.attempts if each.step == step and each.end <= at]
+    ended = [each for each in history.of(step) if each.end <= at]
     last = ended[-1] if ended else None
     failed = taken.choice.classified.failure.trigger is Trigger.TASK_FAILURE
     return last if last and last.ended and failed else None
