@@ -103,7 +103,7 @@ def assemble(
     beside = checkpointer is not None and not isinstance(lie_in(checkpointer), Elsewhere)
     artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else SqliteArtifacts(database, beside)
     bodies, inbox = Bodies(artifacts, settings.inline_bytes), GoalInbox(database)
-    caller = Caller(registry, settings.step_timeout, settings.limits.parallel)
+    caller = Caller(registry, settings.step_timeout)
     react, patcher, scope_model = _model_ports(model, registry, settings) if model is not None else (None, None, None)
     consent = _consent(registry, settings)
     runner = ToolRunner(registry, caller, SqliteJournal(database), react, consent)

@@ -46,21 +46,44 @@ def facts_of(error: BaseException, now: Callable[[], datetime] = lambda: datetim
     )
 
 
-async def guarded(work: Awaitable[T], seconds: float) -> T | ErrorFacts:
+LAST_WORDS = 1.0
+"""Seconds that work which was cancelled may take to clean up; then nobody waits for it any more."""
+
+
+async def guarded(
+    work: Awaitable[T], seconds: float, late: Callable[[asyncio.Task[T | ErrorFacts]], object] | None = None
+) -> T | ErrorFacts:
     """Await work that belongs to somebody else: whatever it throws is data, and it may not take for ever.
 
-    A cancellation of our own task and a keyboard interrupt are not failures of the work and pass through.
+    Work that is cancelled, by us or because its time is up, has no success any more, whatever it makes of the
+    cancellation; and nobody waits for work that goes on in spite of it. A keyboard interrupt passes through.
+
+    Args:
+        work: in a task of its own.
+        seconds: how long it may take.
+        late: told of work that goes on although it was cancelled.
     """
-    task = asyncio.current_task()
+    task = asyncio.create_task(_contained(work))
     try:
-        async with asyncio.timeout(seconds):
-            return await work
+        await asyncio.wait([task], timeout=seconds)
+        if task.done():
+            return task.result()
+        return facts_of(TimeoutError())
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=LAST_WORDS)
+            if late is not None and not task.done():
+                late(task)
+        if task.cancelled() and asyncio.iscoroutine(work):
+            work.close()  # it never began
+
+
+async def _contained(work: Awaitable[T]) -> T | ErrorFacts:
+    try:
+        return await work
     except KeyboardInterrupt:
         raise
-    except asyncio.CancelledError as error:
-        if task is not None and task.cancelling():
-            raise
-        return facts_of(error)
     except BaseException as error:  # the boundary: nothing a tool throws may end the run
         return facts_of(error)
 

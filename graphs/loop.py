@@ -5,18 +5,21 @@ thread of its own that lives as long as the call.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph._internal._config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphDrained
 from langgraph.graph import END, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import RunControl
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, StateSnapshot
 
 from agent.core.goal import Goal
+from agent.core.lease import Halt
 from agent.core.phase import LEGAL, START, Phase
 from agent.nodes.scope import KEY, Portal, RunScope
 from agent.nodes.state import RunInput, RunState, RunUpdate, written
@@ -60,15 +63,21 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
         with Portal() as portal, portal.within(self._call(config)) as scope:
             if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
                 _refuse_unasked(self.get_state(config))
-            yield from super().stream(input, _scoped(config, scope, portal), **self._durable(config, kwargs))
+            with _pausing(scope):
+                yield from super().stream(input, _scoped(config, scope, portal), **self._kept(config, scope, kwargs))
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Run asynchronously; `ainvoke` comes through here as well."""
         async with self._call(config) as scope:
             if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
                 _refuse_unasked(await self.aget_state(config))
-            async for part in super().astream(input, _scoped(config, scope, None), **self._durable(config, kwargs)):
-                yield part
+            with _pausing(scope):
+                given = _scoped(config, scope, None)
+                # closed by name: dropped, it would end some time after the run that it is a part of
+                parts: Any = super().astream(input, given, **self._kept(config, scope, kwargs))
+                async with aclosing(parts):
+                    async for part in parts:
+                        yield part
 
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
@@ -115,8 +124,24 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
         inherited = config.get("configurable", {}).get("__pregel_checkpointer")
         return self.checkpointer not in (None, False) or inherited is not None
 
-    def _durable(self, config: RunnableConfig | None, kwargs: dict[str, Any]) -> dict[str, Any]:
+    def drain(self, thread: str, now: bool = False) -> bool:
+        """Ask whoever runs a thread, here or in another process, to finish what mutates and then to stop.
+
+        The call returns with the outcome `cancelled` and what was achieved; it is a pause: `invoke(None)` goes on.
+
+        Args:
+            thread: its id.
+            now: stop at once; a write in flight has `grace` seconds.
+
+        Returns:
+            Whether anybody runs it.
+        """
+        return self.gate.leases.ask(thread, Halt.NOW if now else Halt.DRAIN)
+
+    def _kept(self, config: RunnableConfig | None, scope: RunScope, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Finished work is in the checkpoint before anything else happens, unless the caller decides otherwise."""
+        scope.control = kwargs.get("control") or RunControl()
+        kwargs = {**kwargs, "control": scope.control}
         durable = self._has_saver(config or {})
         return {**kwargs, "durability": kwargs.get("durability") or "sync"} if durable else kwargs
 
@@ -161,6 +186,13 @@ def _entry(values: Any) -> str | None:
 
 
 def _is_answer(given: object) -> bool:
+    """Whether an answer is given.
+
+    Raises:
+        ValueError: a command that says nothing; LangGraph would fail somewhere inside.
+    """
+    if isinstance(given, Command) and given.resume is None and given.update is None and not given.goto:
+        raise ValueError("Command(resume=None) answers nothing: give an answer, or call with None to go on")
     return isinstance(given, Command) and given.resume is not None
 
 
@@ -208,6 +240,16 @@ def _scoped(config: RunnableConfig | None, scope: RunScope, portal: Portal | Non
     given.setdefault("recursion_limit", RECURSION_LIMIT)
     given["configurable"] = {**given.get("configurable", {}), KEY: scope, PORTAL: portal, HOLD: scope.hold}
     return given
+
+
+@contextmanager
+def _pausing(scope: RunScope) -> Iterator[None]:
+    """Return normally when the run was asked to stop, and has: the state says so. A caller's own drain is theirs."""
+    try:
+        yield
+    except GraphDrained:
+        if not scope.paused:
+            raise
 
 
 def _holding(config: RunnableConfig, hold: Hold | None) -> RunnableConfig:

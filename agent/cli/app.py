@@ -3,7 +3,6 @@
 What a command needs is imported when it runs: help and completion should not wait for a model's client.
 """
 
-import os
 import secrets
 import sys
 from pathlib import Path
@@ -154,6 +153,18 @@ def goal(
 
 
 @app.command()
+def stop(
+    thread: Thread,
+    now: Annotated[bool, typer.Option("--now", help="Do not wait for what writes.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Let a run that goes on, in whichever process, finish what writes and then stop; `resume` goes on with it."""
+    from agent.cli import commands
+
+    raise typer.Exit(commands.stop(load_settings(home), thread, now))
+
+
+@app.command()
 def trace(
     thread: Thread,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
@@ -262,14 +273,7 @@ def main() -> None:
     sys.excepthook = unexpected
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr] # a text stream, unless somebody replaced it
-    try:
-        typer.main.get_command(app).main(prog_name="kintsugi")
-    except SystemExit as end:
-        sys.stdout.flush()
-        if end.code == Code.INTERRUPTED:
-            # a tool that only reads may still be busy in its thread; nobody waits for it any more
-            os._exit(Code.INTERRUPTED)
-        raise
+    typer.main.get_command(app).main(prog_name="kintsugi")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from agent.cli.supply import reference_of, scenario_named
 from agent.cli.work import Manner, work
 from agent.cli.work import resume as go_on
 from agent.core.goal import Criterion, Goal
+from agent.core.lease import Halt
 from agent.core.world import World, made
 from agent.goal_file import load_goal
 from agent.scenarios import SCENARIOS
@@ -86,6 +87,18 @@ def goal(
         with open_session(home, thread, reference) as session:
             home.inbox.put(thread, changed)  # newer than any that nobody has heard
             return work(session, {"goal": changed}, Manner(json), _source(new or ""))
+
+
+def stop(settings: Settings, thread: str, now: bool) -> Code:
+    """Ask whoever runs a thread to stop."""
+    with open_home(settings, make=False) as home:
+        home.run(thread)
+        holder = home.leases.holder(thread)
+        if holder is None or not home.leases.ask(thread, Halt.NOW if now else Halt.DRAIN):
+            raise BadInput(f"nobody is working on thread {thread!r}")
+        how = "a write in flight is given a moment" if now else "it finishes what writes"
+        console().print(f"Asked {holder.holder} to stop; {how}.", markup=False)
+        return Code.SATISFIED
 
 
 def _stated(stated: str) -> Goal:

@@ -14,12 +14,14 @@ from agent.cli.screen import errors
 from agent.cli.session import Session, Standing
 from agent.cli.watching import Watch
 from agent.core.goal import Goal
+from agent.core.lease import Halt
 from agent.core.record import StepStarted
+from agent.store.hold import Hold
 from agent.store.runs import WAITING
 
 
 class Interrupted(Exception):
-    """A person pressed Ctrl-C; the state is kept."""
+    """The run was stopped, by Ctrl-C or on request; the state is kept. The message says how."""
 
 
 def drive(session: Session, given: object, watch: Watch, person: Person, source: str | None = None) -> Standing:
@@ -33,13 +35,15 @@ def drive(session: Session, given: object, watch: Watch, person: Person, source:
         source: goal file or scenario, for the index.
 
     Raises:
-        Interrupted: by Ctrl-C. Everything that was verified is in the checkpoint.
+        Interrupted: by Ctrl-C, SIGTERM or `kintsugi stop`. Everything that was verified is in the checkpoint.
     """
     before = _attempts(session.standing())
     while True:
         _accept(session, given, source)
         _call(session, given, watch)
         standing = session.standing()
+        if standing.outcome and standing.unfinished:
+            raise Interrupted("Stopped on request")
         status = standing.outcome.status if standing.outcome else WAITING
         session.home.runs.ended(session.thread, status, at=time.time())
         given = _next(session, person, standing)
@@ -61,7 +65,7 @@ def _accept(session: Session, given: object, source: str | None) -> None:
 
 
 def _call(session: Session, given: object, watch: Watch) -> None:
-    with _interruptible(), watch:
+    with _interruptible(session.hold), watch:
         for part in session.graph.stream(given, session.config, stream_mode="updates"):
             for update in part.values():
                 if isinstance(update, Mapping):
@@ -82,16 +86,25 @@ def _attempts(standing: Standing) -> int:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    def stop(_: int, __: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, before)
+def _interruptible(hold: Hold) -> Iterator[None]:
+    """Ctrl-C cancels, SIGTERM drains; a second one of either leaves at once."""
+
+    def cancel(_: int, __: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before[signal.SIGINT])
         errors().print("\nStopping. Writes in flight are finished first; Ctrl-C again stops at once.", style="yellow")
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, stop)
+    def drain(_: int, __: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, before[signal.SIGTERM])
+        errors().print("\nDraining: what writes is finished first; a second signal stops at once.", style="yellow")
+        hold.ask(Halt.DRAIN)
+
+    stops = {signal.SIGINT: cancel, signal.SIGTERM: drain}
+    before = {number: signal.signal(number, stop) for number, stop in stops.items()}
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted from None
+        raise Interrupted("Interrupted") from None
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

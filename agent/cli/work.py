@@ -44,9 +44,9 @@ def work(session: Session, given: object, manner: Manner, source: str | None = N
         _tell_start(screen, session, given)
     try:
         standing = drive(session, given, _watch(screen, session, manner), _person(screen, manner), source)
-    except Interrupted:
+    except Interrupted as stopped:
         again = session.home.command("resume", session.thread)
-        errors().print(f"Interrupted; the state is kept. Go on with: {again}", markup=False)
+        errors().print(f"{stopped}; the state is kept. Go on with: {again}", markup=False)
         return Code.INTERRUPTED
     return tell(session, standing, manner)
 

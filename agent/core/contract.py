@@ -46,6 +46,8 @@ class ToolContract(Value):
     effect: EffectClass = EffectClass.MUTATING
     idempotent: bool = False
     """Running it again with the same arguments changes nothing more."""
+    seconds: float | None = Field(default=None, gt=0)
+    """How long one call may take, in place of `Settings.step_timeout`."""
     cost: float = 1.0
     """Relative to other tools: the cheapest way is planned first."""
     price: float = Field(default=0.0, ge=0)

@@ -10,8 +10,9 @@ from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts, Failure, Trigger
 from agent.core.goal import Goal
 from agent.core.invalidation import unmet_assumptions
+from agent.core.lease import Halt
 from agent.core.limits import Ledger, Limits, Stop, stopped
-from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, PlanOrder, Start, Wait
+from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, Pause, PlanOrder, Start, Wait
 from agent.core.outcome import OutcomeStatus, completion, ended_by
 from agent.core.plan import Plan, Step, StepId, StepStatus, ready
 from agent.core.predicate import Verdict, judge, reads
@@ -32,6 +33,7 @@ def next_move(
     order: PlanOrder | None = None,
     unresolved: bool = False,
     held: frozenset[StepId] = frozenset(),
+    halt: Halt = Halt.NO,
 ) -> Move:
     """Decide what happens next.
 
@@ -45,10 +47,13 @@ def next_move(
         order: a replan that was ordered and not yet drawn.
         unresolved: some failure waits for a person; asked when nothing else can be done.
         held: ready steps with a call that waits for a person's word; the others go on meanwhile.
+        halt: how the run is asked to stop; one that is done ends all the same.
     """
     due = _due_order(goal, plan) or order  # what was ordered for another goal is out of date
     stop = stopped(limits, ledger)
     done = None if due else _finish_or_look(goal, world, plan, view)
+    if halt is not Halt.NO and not isinstance(done, Finish):
+        return _halted(plan, halt)
     if (stop and not done) or due:
         return _drained(plan, stop, due)
     return (
@@ -95,6 +100,16 @@ def _drained(plan: Plan, stop: Stop | None, order: PlanOrder | None) -> Move:
         assert order is not None
         return Draw(order=order)
     return Finish(status=ended_by(stop), reason=str(stop), stop=stop)
+
+
+def _halted(plan: Plan, halt: Halt) -> Move:
+    """Stop on request. A drain waits for what mutates, however long it takes; what only reads is read again later."""
+    running = plan.with_status(StepStatus.RUNNING)
+    awaited = [each.id for each in running if each.effect is EffectClass.MUTATING and halt is Halt.DRAIN]
+    if awaited:
+        return Wait(reason=f"in flight: {', '.join(awaited)}")
+    how = "drained" if halt is Halt.DRAIN else "stopped at once"
+    return Pause(reason=f"{how} on request; it can go on")
 
 
 def _fallen_assumptions(world: World, view: View) -> Move | None:

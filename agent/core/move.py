@@ -64,6 +64,13 @@ class Ask(Value):
     move: Literal["ask"] = "ask"
 
 
+class Pause(Value):
+    """Stop here, on request; the run can go on from here."""
+
+    move: Literal["pause"] = "pause"
+    reason: str = ""
+
+
 class Finish(Value):
     """End the run."""
 
@@ -75,7 +82,7 @@ class Finish(Value):
     proof: tuple[str, ...] = ()
 
 
-Move = Annotated[Draw | Look | Start | Wait | Broken | Ask | Finish, Field(discriminator="move")]
+Move = Annotated[Draw | Look | Start | Wait | Broken | Ask | Pause | Finish, Field(discriminator="move")]
 
 LEADS_TO: dict[str, Phase] = {
     "draw": Phase.PLANNER,
@@ -84,6 +91,7 @@ LEADS_TO: dict[str, Phase] = {
     "wait": Phase.EXECUTOR,
     "broken": Phase.CLASSIFIER,
     "ask": Phase.ESCALATOR,
+    "pause": Phase.EXECUTOR,  # where it goes on
     "finish": Phase.FINISHER,
 }
 """The phase that carries out each kind of move."""

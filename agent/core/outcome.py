@@ -14,7 +14,11 @@ from agent.core.world import World
 
 
 class OutcomeStatus(StrEnum):
-    """Every run ends as one of these (invariant 6)."""
+    """Every run ends as one of these (invariant 6).
+
+    `cancelled` is an end when a person gave the run up, and a pause when it was asked to stop: then it goes on with
+    the same plan and the same budgets.
+    """
 
     SATISFIED = "satisfied"
     UNREACHABLE = "unreachable"

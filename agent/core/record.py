@@ -184,6 +184,13 @@ class Answered(Record):
     answer: dict[str, JsonValue]
 
 
+class Paused(Record):
+    """The run was stopped on request; it is not over, and the next record is of its going on."""
+
+    event: Literal["paused"] = "paused"
+    reason: str
+
+
 class Ended(Record):
     """The run ended."""
 
@@ -215,6 +222,7 @@ TraceRecord = Annotated[
     | Repaired
     | Escalated
     | Answered
+    | Paused
     | Ended,
     Field(discriminator="event"),
 ]

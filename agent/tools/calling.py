@@ -3,8 +3,9 @@
 import asyncio
 import contextvars
 import inspect
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, TypeVar
@@ -43,15 +44,14 @@ _ASKS = (
 
 
 class Caller:
-    """Runs tools and probes. Synchronous ones get threads of their own: the loop's default pool is small."""
+    """Runs tools and probes. Synchronous ones get threads of their own, which no one can stop, nor has to wait for."""
 
-    def __init__(self, registry: Registry, seconds: float, parallel: int) -> None:
-        """Args: the tools; seconds one call may take; how many synchronous calls may run at once."""
+    def __init__(self, registry: Registry, seconds: float) -> None:
+        """Args: the tools; seconds one call may take, where its contract does not say."""
         self._registry = registry
         self._seconds = seconds
-        self._threads = ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="kintsugi-tool")
-        self._overdue: dict[tuple[str, Digest], Future[JsonValue]] = {}
-        """Calls that nobody waits for any more, although their threads may still be at work."""
+        self._overdue: dict[tuple[str, Digest], Future[JsonValue] | asyncio.Future[JsonValue | ErrorFacts]] = {}
+        """Calls that nobody waits for any more, although they may still be at work."""
 
     async def call(self, name: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         """Call a tool; what it throws, and an error it returns as a value, come back as facts."""
@@ -65,7 +65,8 @@ class Caller:
         return await self._answer(tool, args)
 
     async def _answer(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
-        returned = await guarded(self._called(tool, args), self._seconds)
+        late = partial(self._overdue.__setitem__, (tool.name, digest(args)))
+        returned = await guarded(self._called(tool, args), self._time_for(tool.name), late)
         if isinstance(returned, ErrorFacts):
             return _refused(returned) if _misfit(tool, args, returned) else _explained(returned)
         return error_in(returned) or returned
@@ -76,9 +77,9 @@ class Caller:
         One that is still at work is waited for, as long as for a new one; then it is `lost`, and may act any moment.
         """
         running = self._overdue.get((name, digest(args)))
-        if running is None or running.cancelled():
+        if running is None or running.cancelled() or _ended_with_its_loop(running):
             return None
-        came = await guarded(asyncio.shield(asyncio.wrap_future(running)), self._seconds)
+        came = await guarded(asyncio.shield(asyncio.wrap_future(running)), self._time_for(name))
         if not running.done():
             return ErrorFacts(kind="lost", message=f"{name} was given up as too slow, and is still at work")
         del self._overdue[name, digest(args)]
@@ -89,7 +90,7 @@ class Caller:
         probe = self._registry.probe(tool)
         if probe is None:
             return None
-        seen = await guarded(self._probed(probe, args, f"the probe of {tool}"), self._seconds)
+        seen = await guarded(self._probed(probe, args, f"the probe of {tool}"), self._time_for(tool))
         if isinstance(seen, ErrorFacts):
             return Observation(error=seen.model_copy(update={"kind": "probe"}))
         return Observation(value=seen)
@@ -99,7 +100,7 @@ class Caller:
         if _is_async(tool):
             return as_json(await _contained(tool).ainvoke(given), tool.name)
         # a lazy or a large result is read where the tool ran, not on the event loop
-        running = self._threads.submit(contextvars.copy_context().run, lambda: as_json(tool.invoke(given), tool.name))
+        running = _in_thread(lambda: as_json(tool.invoke(given), tool.name))
         try:
             return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
@@ -115,12 +116,34 @@ class Caller:
         given = {name: as_python(each) for name, each in taken.items()}
         if inspect.iscoroutinefunction(probe):
             return as_json(await probe(**given), of)
-        found = await self._in_thread(partial(probe, **given))
+        found = await asyncio.wrap_future(_in_thread(partial(probe, **given)))
         return as_json(await found if inspect.isawaitable(found) else found, of)
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)
+    def _time_for(self, name: str) -> float:
+        contract = self._registry.contracts.get(name)
+        return (contract.seconds if contract else None) or self._seconds
+
+
+def _in_thread(work: Callable[[], T]) -> Future[T]:
+    """Do work in a thread that does not keep the process from its end."""
+    done: Future[T] = Future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            result = context.run(work)
+        except BaseException as error:  # whoever waits for it gets it
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+
+    done.set_running_or_notify_cancel()
+    threading.Thread(target=run, name="kintsugi-tool", daemon=True).start()
+    return done
+
+
+def _ended_with_its_loop(running: object) -> bool:
+    return isinstance(running, asyncio.Future) and running.get_loop().is_closed()
 
 
 class ToolExited(RuntimeError):

@@ -45,6 +45,7 @@ def contract(
     ensures: str | Sequence[str] = (),
     effect: str = "mutating",
     idempotent: bool | None = None,
+    seconds: float | None = None,
     cost: float = 1.0,
     price: float = 0.0,
     observe: Probe | None = None,
@@ -66,6 +67,8 @@ def contract(
         ensures: CEL predicates that must hold after; `result` is what the tool returned.
         effect: `read_only` or `mutating`; what nobody declared harmless is treated as mutating.
         idempotent: repeating it with equal arguments changes nothing more; default: true if read_only.
+        seconds: how long one call may take; default: `Settings.step_timeout`. A synchronous tool cannot be stopped: it
+            goes on in its thread, is waited for before the call is made again, and ends with the process.
         cost: relative cost; the cheapest way is planned first.
         price: money for each call that is sent, in the currency of the price table; it counts under `Limits.money`.
         observe: probe that looks at the artifact again.
@@ -100,6 +103,7 @@ def contract(
             ensures=_expressions(ensures),
             effect=_effect(wrapped.name, effect),
             idempotent=effect == EffectClass.READ_ONLY if idempotent is None else idempotent,
+            seconds=seconds,
             cost=cost,
             price=price,
             alternatives=options,

@@ -15,6 +15,7 @@ from agent.core.record import (
     Invalidated,
     Judged,
     Nudged,
+    Paused,
     Planned,
     PlanRejected,
     Recovered,
@@ -141,6 +142,11 @@ def _(record: Escalated) -> tuple[str, str]:
 def _(record: Answered) -> tuple[str, str]:
     said = ", ".join(f"{name}: {value}" for name, value in record.answer.items() if value)
     return "answer", f"{said} (question {record.id})"
+
+
+@told.register
+def _(record: Paused) -> tuple[str, str]:
+    return "pause", record.reason
 
 
 @told.register

@@ -124,3 +124,27 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_starts_from_its_goal_
         RunIndex(database).started("42", goal="Add up the numbers", at=1.0, tools=JOBS, source=source)
     assert "Satisfied: " in cli("resume", "42").stdout
     assert calls(folder) == ["write_total"]
+
+
+def terminate(running, cli):
+    running.send_signal(signal.SIGTERM)
+
+
+def ask(running, cli):
+    assert f"Asked process {running.pid} to stop; it finishes what writes" in cli("stop", "42").stdout
+
+
+@pytest.mark.parametrize("stop", [terminate, ask])
+def test_a_run_that_is_asked_to_stop_finishes_what_writes_says_how_to_go_on_and_goes_on(
+    stop, at_the_gate, folder, cli, document
+):
+    stop(at_the_gate, cli)
+    _, said = at_the_gate.communicate(timeout=SECONDS)
+    assert at_the_gate.returncode == 130
+    assert "Stopped on request; the state is kept. Go on with: kintsugi resume 42" in said
+    assert cli("threads").stdout.splitlines()[1].split()[:2] == ["42", "stopped"]
+    assert "nobody is working on thread '42'" in cli("stop", "42", code=2).stderr
+    assert "pause" in cli("trace", "42").stdout
+    open_the_gate(folder)
+    assert document("resume", "42")["outcome"]["status"] == "satisfied"
+    assert calls(folder) == ["write_total"]

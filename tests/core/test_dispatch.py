@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.core.contract import EffectClass
 from agent.core.dispatch import next_move, readers
 from agent.core.failure import Trigger
 from agent.core.goal import Goal
+from agent.core.lease import Halt
 from agent.core.limits import Ledger, Limits
-from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, PlanOrder, Start, Wait
+from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, Pause, PlanOrder, Start, Wait
 from agent.core.plan import Plan, StepStatus
 from agent.core.value import digest
 from agent.core.world import Assumption, World
-from tests.builders import WRITE, artifact, goal, plan, step, view, world
+from tests.builders import READ, WRITE, artifact, goal, plan, step, view, world
 
 ORDER = PlanOrder(trigger=Trigger.TASK_FAILURE, reason="the format changed")
 
@@ -76,6 +78,28 @@ def test_a_met_goal_is_satisfied_although_a_limit_is_reached_just_now() -> None:
     move = decide(plan(step("x", status="done")), world("x"), limits=Limits(steps=1), ledger=Ledger(steps=1))
     assert isinstance(move, Finish)
     assert move.status == "satisfied"
+
+
+@pytest.mark.parametrize(
+    ("halt", "effect", "waits"),
+    [
+        (Halt.DRAIN, WRITE, True),
+        (Halt.DRAIN, READ, False),
+        (Halt.NOW, WRITE, False),
+        (Halt.NOW, READ, False),
+    ],
+)
+def test_a_run_that_is_asked_to_stop_starts_nothing_and_waits_for_writes_alone(
+    halt: Halt, effect: EffectClass, waits: bool
+) -> None:
+    move = decide(plan(step("x", status="running", effect=effect), step("y")), want=goal("x y"), halt=halt)
+    assert isinstance(move, Wait if waits else Pause)
+
+
+def test_a_run_that_is_asked_to_stop_draws_no_plan_and_one_that_is_done_ends() -> None:
+    assert isinstance(decide(Plan(), halt=Halt.DRAIN), Pause)
+    move = decide(plan(step("x", status="done")), world("x"), halt=Halt.NOW)
+    assert isinstance(move, Finish)
 
 
 def test_a_mirrored_artifact_is_looked_at_before_success_is_claimed() -> None:

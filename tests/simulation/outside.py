@@ -185,7 +185,7 @@ class Outside(Caller):
     """Calls and looks, and the independent ledger."""
 
     def __init__(self, script: Script, workshop: Workshop, journal: Journal, rng: Random) -> None:
-        super().__init__(workshop, TIMEOUT, 1)
+        super().__init__(workshop, TIMEOUT)
         self._script, self._journal, self._rng = script, journal, rng
         self._tools = {each.name: each for each in script.tools}
         self._faults = {

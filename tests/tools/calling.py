@@ -19,7 +19,7 @@ class Hands:
 
     def __init__(self, tools: Sequence[BaseTool]) -> None:
         self.registry = Registry(tools)
-        self._caller = Caller(self.registry, seconds=60, parallel=4)
+        self._caller = Caller(self.registry, seconds=60)
 
     async def acall(self, tool: str, **args: Any) -> JsonValue | ErrorFacts:
         return await self._caller.call(tool, args)
