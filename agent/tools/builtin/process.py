@@ -41,15 +41,7 @@ async def ran(process: Process) -> dict[str, JsonValue]:
         Flooded: it printed too much; its group was killed.
         OSError: it cannot be started.
     """
-    child = await asyncio.create_subprocess_exec(
-        *process.command,
-        cwd=process.folder,
-        env=dict(process.env),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    child = await _started(process)
     assert child.stdout is not None and child.stderr is not None
     out, err = _Kept(process.output), _Kept(process.output)
     reading = [asyncio.ensure_future(each) for each in (out.read(child.stdout), err.read(child.stderr))]
@@ -69,6 +61,28 @@ async def ran(process: Process) -> dict[str, JsonValue]:
             await asyncio.sleep(_LOOK)
         _close(child)
     return {"returncode": child.returncode, "stdout": out.text(), "stderr": err.text()}
+
+
+async def _started(process: Process) -> asyncio.subprocess.Process:
+    """Start it; when that is cancelled half way, the program runs already and is killed with its group."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *process.command,
+            cwd=process.folder,
+            env=dict(process.env),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        child = await starting
+        _kill(child.pid)
+        _close(child)
+        raise
 
 
 async def _ended(child: asyncio.subprocess.Process, stdin: bytes, reading: Sequence[asyncio.Future[None]]) -> None:
