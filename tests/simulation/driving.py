@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
+from langgraph.types import Overwrite
 
 from agent.core.consent import Approve, Consent
 from agent.core.control import Choice
@@ -30,7 +31,17 @@ from agent.nodes.intake import Intake
 from agent.nodes.planner import PlannerNode
 from agent.nodes.repairer import Repairer
 from agent.nodes.scope import KEY, RunScope
-from agent.nodes.state import RunState, RunUpdate, take_goal, take_grants, take_plan, take_words, take_world, written
+from agent.nodes.state import (
+    RunState,
+    RunUpdate,
+    take_goal,
+    take_grants,
+    take_ledger,
+    take_plan,
+    take_words,
+    take_world,
+    written,
+)
 from agent.nodes.verifier import Verifier
 from agent.ports import Letter
 from agent.tools.runner import ToolRunner
@@ -294,6 +305,10 @@ def after(before: RunState, update: RunUpdate) -> RunState:
                 values[name] = take_world(before["world"], [each])
             case "plan":
                 values[name] = take_plan(before["plan"], [each])
+            case "ledger":
+                values[name] = take_ledger(before["ledger"], [each])
+            case _ if isinstance(each, Overwrite):
+                values[name] = each.value
             case "trace" | "messages":
                 values[name] = [*values[name], *each]  # type: ignore[misc]
             case _:
