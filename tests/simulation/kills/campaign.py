@@ -27,7 +27,7 @@ from agent.store.runs import RunIndex
 from tests.postgres import Server
 from tests.simulation.kills.judging import Verdict, read, scenario_verdict, shop_verdict, thread_of, told_by
 from tests.simulation.kills.ledger import Ledger
-from tests.simulation.kills.life import command_life, shop_life
+from tests.simulation.kills.life import SECONDS, command_life, shop_life
 from tests.simulation.kills.script import SHOP, Kill, Life, Moment, Script, draw, smaller
 
 # Each process is forked from one that has imported everything and done nothing: a fresh one, in milliseconds.
@@ -36,8 +36,6 @@ _FORKS.set_forkserver_preload(["tests.simulation.kills.preload"])
 _REAPING = threading.Lock()
 """A start polls all processes, and two who poll one at once read its end twice, the second time as 255."""
 
-SECONDS = 120.0
-"""Longest life of one process; far more than it needs on a busy machine."""
 FINISHED = frozenset({0, 3, 4})
 """Exit codes of a `kintsugi` that came to an end: satisfied, not satisfied, a person is asked."""
 
@@ -200,7 +198,7 @@ def story(script: Script, server: Server | None = None) -> str:
 
 def _shop(script: Script, folder: Path, url: str, run: Run) -> Verdict:
     for life in script.lives:
-        code = _lived(shop_life, (script, life, folder, url), life, run)
+        code = _lived(shop_life, (script, life, folder, url), life, run, folder)
         if code not in (0, -signal.SIGKILL):
             raise Stuck(f"a process ended with exit code {code}")
     return shop_verdict(script, folder, _undisturbed_shop(script.wants))
@@ -212,7 +210,7 @@ def _scenario(script: Script, home: Path, url: str, run: Run) -> Verdict:
     for life in script.lives:
         words = _started(script.subject) if life.again or not _accepted(settings, thread) else ["resume", thread]
         arguments = [*words, "--json", "--home", str(home)]
-        code = _lived(command_life, (arguments, life, script.sabotage, output, url), life, run)
+        code = _lived(command_life, (arguments, life, script.sabotage, output, url), life, run, home)
         if code not in (*FINISHED, -signal.SIGKILL):
             raise Stuck(f"kintsugi {' '.join(words)} ended with exit code {code}")
     told = told_by(output.with_suffix(".1"), settings, script.subject)
@@ -233,7 +231,7 @@ def _accepted(settings: Settings, thread: str) -> bool:
         return RunIndex(database).get(thread) is not None
 
 
-def _lived(target: Callable[..., None], args: tuple[Any, ...], life: Life, run: Run) -> int | None:
+def _lived(target: Callable[..., None], args: tuple[Any, ...], life: Life, run: Run, folder: Path) -> int | None:
     """Let a process live until it ends or is killed; how it ended."""
     run.lives += 1
     process: ForkServerProcess = _FORKS.Process(target=target, args=args)
@@ -245,7 +243,9 @@ def _lived(target: Callable[..., None], args: tuple[Any, ...], life: Life, run: 
     with _REAPING:
         process.join()
     if not ended and not isinstance(life.end, Moment):
-        raise Stuck(f"a process was not at an end after {SECONDS:g} seconds")
+        raise Stuck(
+            f"a process was not at an end after {SECONDS:g} seconds, and stood here:\n{(folder / 'hangs').read_text()}"
+        )
     if process.exitcode == -signal.SIGKILL:
         run.kills.append(f"{life.end.boundary}, {life.end.when}" if isinstance(life.end, Kill) else "at any moment")
     return process.exitcode
@@ -256,7 +256,7 @@ def _undisturbed_shop(wants: tuple[str, ...]) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="kintsugi-kills-"))
     try:
         script = Script((Life(),), wants=wants)
-        assert _lived(shop_life, (script, Life(), folder, ""), Life(), Run()) == 0
+        assert _lived(shop_life, (script, Life(), folder, ""), Life(), Run(), folder) == 0
         return read(folder)
     finally:
         shutil.rmtree(folder)
@@ -268,7 +268,7 @@ def _undisturbed_scenario(subject: str) -> dict[str, Any]:
     home = Path(tempfile.mkdtemp(prefix="kintsugi-kills-"))
     try:
         arguments = [*_started(subject), "--json", "--home", str(home)]
-        assert _lived(command_life, (arguments, Life(), "", home / "output", ""), Life(), Run()) == 0
+        assert _lived(command_life, (arguments, Life(), "", home / "output", ""), Life(), Run(), home) == 0
         return told_by(home / "output.1", Settings(home=home), subject)
     finally:
         shutil.rmtree(home)
@@ -282,8 +282,12 @@ def _kinds(run: Run) -> frozenset[str]:
 def _told(folder: Path) -> str:
     ledger = Ledger(folder / "ledger.txt").lines()
     happened = [" ".join(each) for each in ledger if each.what != "held"]
-    output = [each.read_text()[-1500:] for each in sorted(folder.glob("output.*"))]
+    output = [_read(each)[-1500:] for each in sorted(folder.glob("output.*"))]
     return "\n".join((*happened, *output))
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 WORKERS = os.cpu_count() or 1

@@ -1,6 +1,7 @@
 """What one process does: it starts or goes on, answers like somebody who looks into the ledger, says how it ended."""
 
 import asyncio
+import faulthandler
 import json
 import os
 import sys
@@ -38,6 +39,9 @@ from tests.simulation.kills.shop import BOXES, TIMEOUT, Shop, product_of
 
 THREAD = "order-42"
 CONFIG: Any = {"configurable": {"thread_id": THREAD}}
+SECONDS = 120.0
+"""Longest life of one process; far more than it needs on a busy machine."""
+
 LOOK = object()
 """Instead of an input: read the state as it was last written."""
 
@@ -47,6 +51,7 @@ Steps = Generator[Any, Any, Any]
 
 def shop_life(script: Script, life: Life, folder: Path, url: str) -> None:
     """Work on the order, in the process that calls this; `url`: of a Postgres database, empty for a file."""
+    _tells_where_it_hangs(folder / "hangs")
     _spoil(script.sabotage)
     doom = Doom(life.end if isinstance(life.end, Kill) else None)
     doom.arm()
@@ -71,6 +76,7 @@ def shop_life(script: Script, life: Life, folder: Path, url: str) -> None:
 def command_life(arguments: list[str], life: Life, sabotage: str, output: Path, url: str) -> None:
     """Run `kintsugi` in the process that calls this."""
     os.environ["KINTSUGI_DATABASE_URL"] = url
+    _tells_where_it_hangs(output.with_name("hangs"))
     _spoil(sabotage)
     Doom(life.end if isinstance(life.end, Kill) else None).arm()
     sys.argv = ["kintsugi", *arguments]
@@ -78,6 +84,11 @@ def command_life(arguments: list[str], life: Life, sabotage: str, output: Path, 
         file = os.open(output.with_suffix(f".{number}"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(file, number)
     main()
+
+
+def _tells_where_it_hangs(path: Path) -> None:
+    """Have the stacks of all threads written before somebody loses patience with this process."""
+    faulthandler.dump_traceback_later(0.9 * SECONDS, file=path.open("w"))
 
 
 def _spoil(sabotage: str) -> None:
