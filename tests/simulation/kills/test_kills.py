@@ -27,6 +27,10 @@ KNOWN = {
     "a person is asked about a charge that did not happen": Script(
         (dies("waiting", "after"), RESUME), faults=(Fault("charge", 1, "reset"),)
     ),
+    # the person looked while the call that had run out of time was still at work, and it was made beside it
+    "a person lets a charge be made again that is about to happen": Script(
+        (NATIVE,), wants=("charge",), faults=(Fault("charge", 1, "slow"),)
+    ),
     "a mail of the inner loop is sent, and its process dies": Script((dies("effect", "after", 13, native=True), AGAIN)),
     "the goal is changed, and the process that heard it dies": Script(
         (dies("inbox", "after"), dies("put", "before", 3, again=False), RESUME),
