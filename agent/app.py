@@ -106,7 +106,7 @@ def assemble(
     caller = Caller(registry, settings.step_timeout)
     react, patcher, scope_model = _model_ports(model, registry, settings) if model is not None else (None, None, None)
     consent = _consent(registry, settings)
-    runner = ToolRunner(registry, caller, SqliteJournal(database), react, consent)
+    runner = ToolRunner(registry, caller, SqliteJournal(database, settings.inline_bytes), react, consent)
     asks, readers = settings.escalation == "ask", model is not None or planner is not None
     planner = planner or choose_planner(registry, model)
     contracts, limits = registry.contracts, settings.limits

@@ -49,7 +49,8 @@ class Settings(BaseSettings):
     or on another machine. Longer than any pause that machines make; at most a third of it passes between signs of life.
     """
     inline_bytes: int = Field(default=4096, ge=0)
-    """Artifacts up to this size travel in state; larger ones are stored once and state carries the digest."""
+    """Artifacts up to this size travel in state; larger ones are stored once and state carries the digest.
+    So does the effect journal for what a write gave."""
     escalation: Literal["ask", "finish"] = "ask"
     """`ask` interrupts for a person; `finish` ends the run as handed over, with what was achieved."""
     approve: Approve = Approve.NEVER

@@ -74,11 +74,11 @@ class SqliteArtifacts:
 
     async def put(self, value: JsonValue) -> Digest:
         """Keep a value."""
-        return await self._lane.run(partial(_put, value, self._now() if self._beside else FOR_EVER))
+        return await self._lane.run(partial(put_body, value, self._now() if self._beside else FOR_EVER))
 
     async def get(self, key: Digest) -> JsonValue:
         """Read a value back."""
-        return await self._lane.run(partial(_get, key))
+        return await self._lane.run(partial(get_body, key))
 
 
 class MemoryArtifacts(SqliteArtifacts):
@@ -110,7 +110,8 @@ class StoreArtifacts:
         return _verified(key, _unpacked(item.value))
 
 
-def _put(value: JsonValue, at: float, connection: Connection) -> Digest:
+def put_body(value: JsonValue, at: float, connection: Connection) -> Digest:
+    """Keep a value, put at this time since the epoch; within the caller's transaction where there is one."""
     key = digest(value)
     # Writes nothing when the body is there and was put lately, and heals it when it is damaged.
     connection.execute(
@@ -122,7 +123,13 @@ def _put(value: JsonValue, at: float, connection: Connection) -> Digest:
     return key
 
 
-def _get(key: Digest, connection: Connection) -> JsonValue:
+def get_body(key: Digest, connection: Connection) -> JsonValue:
+    """Read a value back.
+
+    Raises:
+        MissingArtifact: there is none.
+        DamagedArtifact: what is there is not what was put.
+    """
     row = connection.execute("SELECT body FROM kintsugi_artifacts WHERE digest = ?", (key,)).fetchone()
     if row is None:
         raise MissingArtifact(key)

@@ -122,8 +122,8 @@ def _letters(connection: Connection) -> list[bytes]:
 
 
 def _results(connection: Connection) -> list[bytes]:
-    query = "SELECT result FROM kintsugi_effects WHERE result IS NOT NULL"
-    return [bytes(result) for (result,) in connection.execute(query)]
+    query = "SELECT result, stored FROM kintsugi_effects WHERE result IS NOT NULL"
+    return [str(stored).encode() if stored else bytes(result) for result, stored in connection.execute(query)]
 
 
 def _effects(thread: str, connection: Connection) -> int:

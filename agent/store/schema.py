@@ -40,6 +40,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     # seconds since the epoch of the last time a run put the body, as far as garbage collection has to know
     ("ALTER TABLE kintsugi_artifacts ADD COLUMN touched $real NOT NULL DEFAULT 0",),
+    # digest of a large result, which lies among the artifacts: most often it is one
+    ("ALTER TABLE kintsugi_effects ADD COLUMN stored TEXT",),
 )
 """What each schema adds to the one before. Once released, a migration is never changed: the next one mends it."""
 

@@ -5,7 +5,8 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain as joined
+from itertools import pairwise, repeat
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
@@ -55,14 +56,15 @@ def lanes(steps: int) -> list[tuple[str, tuple[str, ...]]]:
     return [(f"a{n}", (f"a{n - SIDE_BY_SIDE}",) if n >= SIDE_BY_SIDE else ()) for n in range(steps)]
 
 
-def grown(plan: Sequence[tuple[str, tuple[str, ...]]], effect: str = "read_only", body: str = "") -> Growth:
-    """Run a plan of steps that do nothing; `body` is what the first of them makes beside its name."""
+def grown(plan: Sequence[tuple[str, tuple[str, ...]]], effect: str = "read_only", bodies: Sequence[str] = ()) -> Growth:
+    """Run a plan of steps that do nothing; `bodies` are what the first of them make beside their names."""
     clocks: list[tuple[float, float]] = []
     with TemporaryDirectory() as folder:
         file = Path(folder) / "grown.db"
         with open_database(file):
             saver = open_saver(file)
-            tools = [_tool(name, needs, effect, clocks, "" if at else body) for at, (name, needs) in enumerate(plan)]
+            given = zip(plan, joined(bodies, repeat("")), strict=False)
+            tools = [_tool(name, needs, effect, clocks, body) for (name, needs), body in given]
             graph = build_graph(tools, settings=Settings(), checkpointer=saver)
             needed = {each for _, needs in plan for each in needs}
             begun = time.perf_counter()
@@ -124,6 +126,6 @@ def report(steps: int) -> Table:
             f"{run.flat:.2f}",
             f"{run.reading:.2f} s",
         )
-    large = grown(chain(50), body="x" * MEGABYTE)
+    large = grown(chain(50), bodies=["x" * MEGABYTE])
     table.add_row("50 steps over 1 MB", "50", f"{large.stored / MEGABYTE:.2f} MB", "", "", "", f"{large.reading:.2f} s")
     return table

@@ -17,6 +17,7 @@ from agent.core.effect import (
     UnknownEffect,
 )
 from agent.core.value import digest
+from agent.store.artifacts import DamagedArtifact, SqliteArtifacts
 from agent.store.database import Place, memory_database, open_database
 from agent.store.journal import MemoryJournal, SqliteJournal
 from tests.store.conftest import Child, spelled
@@ -55,6 +56,43 @@ async def test_what_was_done_is_answered_with_its_result_whatever_step_asks(
     await journal.begin(effect(), "s1")
     await journal.done(effect(), result)  # type: ignore[arg-type]  # a table of JSON values
     assert await journal.begin(effect(), "s9") == Done(result)  # type: ignore[arg-type]
+
+
+async def test_a_large_result_lies_once_in_the_database_and_is_read_back(place: Place) -> None:
+    large, small = {"rows": ["\ud800\0", *range(5000)]}, {"id": 1}
+    with open_database(place) as database:
+        journal, artifacts = SqliteJournal(database), SqliteArtifacts(database)
+        for result, identity in ((large, effect(a="1")), (large, effect(a="2")), (small, effect(a="3"))):
+            await journal.begin(identity, "s1")
+            await journal.done(identity, result)  # type: ignore[arg-type]  # a JSON value
+        assert await artifacts.put(large) == digest(large)  # type: ignore[arg-type]
+        assert await artifacts.get(digest(large)) == large  # type: ignore[arg-type]
+        of_entries = "SELECT sum(length(result)), count(*) FROM kintsugi_effects"
+        assert database.durable.call(lambda c: c.execute(of_entries).fetchone()) == (4 + 4 + 8, 3)
+        assert database.durable.call(lambda c: c.execute("SELECT count(*) FROM kintsugi_artifacts").fetchone()) == (1,)
+    with open_database(place) as database:
+        journal = SqliteJournal(database)
+        assert [each.result for each in await journal.entries("42")] == [large, large, small]
+        assert await journal.begin(effect(a="2"), "s9") == Done(large)  # type: ignore[arg-type]
+
+
+async def test_a_result_that_lies_in_its_entry_is_read_however_large(place: Place) -> None:
+    with open_database(place) as database:
+        earlier = SqliteJournal(database, inline_bytes=10**9)
+        await earlier.begin(effect(), "s1")
+        await earlier.done(effect(), "x" * 9000)
+        assert await SqliteJournal(database).begin(effect(), "s2") == Done("x" * 9000)
+
+
+async def test_a_large_result_that_changed_on_disk_is_never_taken_for_what_the_call_gave(place: Place) -> None:
+    with open_database(place) as database:
+        journal = SqliteJournal(database)
+        await journal.begin(effect(), "s1")
+        await journal.done(effect(), "x" * 9000)
+        database.durable.call(lambda c: c.execute("UPDATE kintsugi_artifacts SET body = ?", (b'"y"',)))
+        with pytest.raises(DamagedArtifact, match="restore the store from a backup"):
+            await journal.begin(effect(), "s2")
+        assert await SqliteJournal(database).begin(effect(a="other"), "s2") == Fresh(1)
 
 
 async def test_the_first_outcome_stays(journal: EffectJournal) -> None:

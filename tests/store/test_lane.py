@@ -14,7 +14,7 @@ from agent.store.sqlite import connect
 
 
 def insert(connection: Connection) -> None:
-    connection.execute("INSERT INTO kintsugi_artifacts VALUES (?, ?)", (secrets.token_hex(), b""))
+    connection.execute("INSERT INTO kintsugi_artifacts (digest, body) VALUES (?, ?)", (secrets.token_hex(), b""))
 
 
 def count(connection: Connection) -> int:
