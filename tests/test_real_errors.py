@@ -76,7 +76,7 @@ MCP = [
     (anyio.ClosedResourceError(), NOTHING, UNKNOWN),
     (anyio.BrokenResourceError(), NOTHING, UNKNOWN),
     (anyio.EndOfStream(), NOTHING, UNKNOWN),
-    (ToolException("Error executing tool load: week 60 does not exist"), CALL, ABSENT),
+    (ToolException("Error executing tool load: week 60 does not exist"), CALL, UNKNOWN),
     (told("Unknown tool: laod"), PRECONDITION, ABSENT),
     (told("Error executing tool load: 1 validation error for Load"), CALL, ABSENT),
     (told("upstream timed out"), NOTHING, UNKNOWN),

@@ -13,7 +13,7 @@ from agent.core.ladder import Rung
 from agent.core.limits import CALLS, Ledger, Limits
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.record import Recovered
-from agent.nodes.state import take_plan
+from agent.nodes.state import take_ledger, take_plan
 
 MARKS = {
     StepStatus.DONE: "✔",
@@ -31,19 +31,19 @@ _AROUND = 4
 class Board:
     """The plan as the updates of the graph tell it; renders itself."""
 
-    def __init__(self, limits: Limits, plan: Plan) -> None:
-        """Args: what the run may use; the plan as it stands before the first update."""
+    def __init__(self, limits: Limits, plan: Plan, ledger: Ledger) -> None:
+        """Args: what the run may use; plan and ledger as they stand before the first update."""
         self._limits = limits
         self._began = time.monotonic()
         self.plan = plan
-        self.ledger = Ledger()
+        self.ledger = ledger
         self.rungs: dict[str, Rung] = {}
         """By step key: the last rung taken."""
 
     def take(self, update: Mapping[str, Any]) -> None:
         """Follow what a node returned."""
         self.plan = take_plan(self.plan, [update.get("plan")])
-        self.ledger = update.get("ledger", self.ledger)
+        self.ledger = take_ledger(self.ledger, [update.get("ledger")])
         for record in update.get("trace", ()):
             if isinstance(record, Recovered):
                 self.rungs[record.classified.failure.key] = record.choice.rung

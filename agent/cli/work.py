@@ -16,6 +16,7 @@ from agent.cli.screen import console, errors, is_conversation, is_terminal
 from agent.cli.session import Session, Standing
 from agent.cli.watching import LineWatch, LiveWatch, NoWatch, Watch
 from agent.core.goal import Goal
+from agent.core.limits import Ledger
 from agent.core.plan import Plan
 from agent.goal_file import load_goal
 
@@ -102,8 +103,9 @@ def _tell_start(screen: Console, session: Session, given: object) -> None:
 def _watch(screen: Console, session: Session, manner: Manner) -> Watch:
     if manner.json:
         return NoWatch()
-    plan = session.standing().state.get("plan", Plan())
-    return LiveWatch(screen, session.home.settings.limits, plan) if is_terminal() else LineWatch(screen, plan)
+    state = session.standing().state
+    plan, ledger = state.get("plan", Plan()), state.get("ledger", Ledger())
+    return LiveWatch(screen, session.home.settings.limits, plan, ledger) if is_terminal() else LineWatch(screen, plan)
 
 
 def _person(screen: Console, manner: Manner, answering: bool = False) -> Person:

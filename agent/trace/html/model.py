@@ -200,7 +200,7 @@ class Spent(Value):
     """Counted in whole numbers."""
 
 
-class Asked(Value):
+class Posed(Value):
     """One question to a person, and what they said."""
 
     id: str
@@ -245,7 +245,7 @@ class Report(Value):
     timeline: Timeline = Timeline()
     budgets: tuple[Spent, ...] = ()
     artifacts: tuple[Made, ...] = ()
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[Posed, ...] = ()
     grades: tuple[Graded, ...] = ()
     unfinished: tuple[tuple[str, str], ...] = ()
     """What is not done, each with the reason."""

@@ -8,7 +8,7 @@ from agent.core.plan import Step
 from agent.core.record import Answered, AttemptEnded, Escalated, StepStarted, TraceRecord
 from agent.trace.html.budgets import budgets
 from agent.trace.html.ladder import mended
-from agent.trace.html.model import Asked, Graded, Material, Mended, Report, Timeline, Told
+from agent.trace.html.model import Graded, Material, Mended, Posed, Report, Timeline, Told
 from agent.trace.html.provenance import made
 from agent.trace.html.revisions import revisions
 from agent.trace.html.steps import step_lines
@@ -131,18 +131,18 @@ def _numbers(material: Material, recovered: Sequence[Mended], times: Timeline) -
     return tuple(found)
 
 
-def _open(material: Material) -> Iterable[Asked]:
+def _open(material: Material) -> Iterable[Posed]:
     for each in material.questions:
-        yield Asked(id=each.id, question=each.question, learned=(*each.tried, *each.learned), choices=each.choices)
+        yield Posed(id=each.id, question=each.question, learned=(*each.tried, *each.learned), choices=each.choices)
 
 
-def _answered(trace: Iterable[TraceRecord]) -> Iterable[Asked]:
+def _answered(trace: Iterable[TraceRecord]) -> Iterable[Posed]:
     asked = {}
     for record in trace:
         if isinstance(record, Escalated):
-            asked[record.id] = Asked(id=record.id, question=record.question, answer="nobody could be asked")
+            asked[record.id] = Posed(id=record.id, question=record.question, answer="nobody could be asked")
         elif isinstance(record, Answered):
-            known = asked.get(record.id, Asked(id=record.id, question=""))
+            known = asked.get(record.id, Posed(id=record.id, question=""))
             asked[record.id] = known.model_copy(update={"answer": _said(record)})
     return asked.values()
 
