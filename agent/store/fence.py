@@ -19,7 +19,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.core.lease import Superseded
 from agent.store.checkpoints import lie_in
-from agent.store.hold import KEY, Hold
+from agent.store.hold import Hold, held
+from agent.store.postgres import Postgres
 
 _QUERY = "SELECT 1 FROM kintsugi_leases WHERE thread = ? AND token > ?"
 
@@ -29,10 +30,15 @@ def fenced(saver: BaseCheckpointSaver[Any], where: object) -> BaseCheckpointSave
 
     Args:
         saver: a caller's. What this process alone can write to needs no fence: a call of the own process is known
-            to go on. Of savers that do not lie in an SQLite file beside the leases, only the journal is fenced.
+            to go on. Of savers that do not lie in a database beside the leases, only the journal is fenced.
         where: the database that keeps the leases, as a `Hold` names it.
     """
     fence: type[_Fence] | type[_AsyncFence]
+    if where == (place := lie_in(saver)) and isinstance(place, Postgres):
+        from agent.store.postgres_fence import fenced_postgres  # the extra is there
+
+        fenced_saver: BaseCheckpointSaver[Any] = fenced_postgres(saver, where)
+        return fenced_saver
     match saver:
         case SqliteSaver():
             fence = _Fence
@@ -40,8 +46,7 @@ def fenced(saver: BaseCheckpointSaver[Any], where: object) -> BaseCheckpointSave
             fence = _AsyncFence
         case _:
             return saver
-    file = lie_in(saver)
-    if not isinstance(file, Path) or file.resolve() != where:
+    if not isinstance(place, Path) or place.resolve() != where:
         return saver
     kind: Any = type(f"Fenced{type(saver).__name__}", (fence, type(saver)), {"where": where})
     clone: BaseCheckpointSaver[Any] = kind.__new__(kind)
@@ -65,7 +70,7 @@ class _Fence:
         super(_Fence, self._for(config)).put_writes(config, *args)  # type: ignore[misc]
 
     def _for(self, config: RunnableConfig) -> Self:
-        hold = _held(config, self.where)
+        hold = held(config, self.where)
         if hold is None:
             return self
         view = copy.copy(self)
@@ -93,7 +98,7 @@ class _AsyncFence:
         await _finished(super(_AsyncFence, self._for(config)).aput_writes(config, *args))  # type: ignore[misc]
 
     def _for(self, config: RunnableConfig) -> Self:
-        hold = _held(config, self.where)
+        hold = held(config, self.where)
         if hold is None:
             return self
         view = copy.copy(self)
@@ -150,11 +155,6 @@ class _AsyncGuarded:
         if await found.fetchone():
             await self._connection.rollback()
             raise Superseded(self._hold.thread)
-
-
-def _held(config: RunnableConfig, where: object) -> Hold | None:
-    hold = config.get("configurable", {}).get(KEY)
-    return hold if isinstance(hold, Hold) and hold.where == where else None
 
 
 async def _finished(write: Any) -> Any:

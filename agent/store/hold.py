@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 
+from langchain_core.runnables import RunnableConfig
+
 from agent.core.lease import Halt, Lease, Superseded
 from agent.store.process import is_gone
 
@@ -95,6 +97,12 @@ class Hold:
     def _tell(self) -> None:
         for each in self._listeners:
             each()
+
+
+def held(config: RunnableConfig, where: object) -> Hold | None:
+    """The hold on a thread that a call was made with, if that database keeps it."""
+    hold = config.get("configurable", {}).get(KEY)
+    return hold if isinstance(hold, Hold) and hold.where == where else None
 
 
 def _heart(

@@ -40,9 +40,9 @@ SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synch
 # All is local to the transaction: a pooler may hand the next one to another server process.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Postgres:
-    """A Postgres database. Its URL may hold a password and is never printed."""
+    """A Postgres database, equal to another spelling of the same. Its URL may hold a password and is never printed."""
 
     url: str = field(repr=False)
     """Or libpq's `name=value` spelling."""
@@ -56,6 +56,17 @@ class Postgres:
         conninfo = _driver().conninfo
         made: str = conninfo.make_conninfo(self.url, **{**_DEFAULTS, **self._parts()})
         return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Postgres) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[object, ...]:
+        # who connects makes no difference; the search path may
+        found = {"port": "5432", **self._parts()}
+        return tuple(found.get(name) for name in ("host", "hostaddr", "port", "dbname", "options"))
 
     def __str__(self) -> str:
         found = self._parts()
@@ -91,9 +102,8 @@ class PostgresConnection:
 
     def begin(self, about: str) -> None:
         """Begin a transaction, waiting for others about the same thing; its commit survives the loss of power."""
-        lock = int(digest(about)[:15], 16)
         with self._watched() as connection:
-            connection.execute(cast("Any", _BEGIN.format(lock=lock)))
+            connection.execute(cast("Any", _BEGIN.format(lock=lock_of(about))))
             self._within = True
 
     def commit(self) -> None:
@@ -126,6 +136,11 @@ class PostgresConnection:
             if self._connection.closed:
                 raise _lost(self._place, error) from error
             raise
+
+
+def lock_of(about: str) -> int:
+    """The advisory lock of transactions about something."""
+    return int(digest(about)[:15], 16)
 
 
 def prepare(place: Postgres) -> None:

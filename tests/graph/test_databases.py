@@ -12,6 +12,7 @@ from langgraph.types import Command
 
 from agent import build_graph
 from agent.core.effect import EffectStatus
+from agent.core.lease import Superseded
 from agent.store.checkpoints import async_saver, open_saver
 from agent.store.database import Place, open_database
 from agent.store.journal import SqliteJournal
@@ -114,6 +115,36 @@ def test_no_text_that_a_run_meets_is_too_strange_to_store(build: Build, place: P
     assert stored["goal"] == end["goal"]
     assert stored["outcome"] == end["outcome"]
     assert effects(place) == [("make_a", EffectStatus.DONE)]
+
+
+def usurped(place: Place) -> int:
+    """Take the thread over, as another process does whose look shows a holder that is silent for too long."""
+    with open_database(place) as database:
+        database.quick.call(lambda each: each.execute("UPDATE kintsugi_leases SET token = token + 1"))
+    return checkpoints(place)
+
+
+def checkpoints(place: Place) -> int:
+    with open_database(place) as database:
+        query = "SELECT count(*) FROM checkpoints"
+        return int(database.quick.call(lambda each: each.execute(query).fetchone())[0])
+
+
+def test_a_run_that_has_lost_its_thread_writes_no_checkpoint(build: Build, place: Place) -> None:
+    seen: list[int] = []
+    tools = [Calls().tool("x", "", lambda: seen.append(usurped(place)))]
+    with pytest.raises(Superseded):
+        run(build(tools), goal("x"))
+    assert [checkpoints(place)] == seen
+
+
+async def test_a_run_through_ainvoke_that_has_lost_its_thread_writes_none_either(place: Place) -> None:
+    seen: list[int] = []
+    tools = [Calls().tool("x", "", lambda: seen.append(usurped(place)))]
+    async with async_saver(place) as saver:
+        with pytest.raises(Superseded):
+            await arun(build_graph(tools, settings=calm(), checkpointer=saver), goal("x"))
+        assert [await asyncio.to_thread(checkpoints, place)] == seen
 
 
 def test_a_callers_own_postgres_saver_gets_journal_and_artifacts_beside_it(postgres: Postgres) -> None:
