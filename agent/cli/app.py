@@ -206,7 +206,9 @@ def watch(
 def mutate(
     name: Annotated[str, typer.Argument(metavar="THREAD|SCENARIO", help="What to replay.", show_default=False)],
     json: Json = False,
-    real: Annotated[bool, typer.Option("--real", help="Let a thread's own tools write, at every replay.")] = False,
+    real: Annotated[
+        bool, typer.Option("--real", help="Let a thread's own tools write, one replay after the other.")
+    ] = False,
     most: Annotated[int | None, typer.Option(help="Only so many replays, by chance. Default: all.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="For what is left to chance.")] = 0,
     jobs: Annotated[int, typer.Option(help="Replays side by side.", min=1)] = 4,

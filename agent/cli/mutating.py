@@ -29,6 +29,8 @@ from agent.tools.registry import Registry
 def mutate(settings: Settings, name: str, json: bool, real: bool, most: int | None, seed: int, jobs: int) -> Code:
     """Replay, and tell what holds."""
     ground = _ground(settings, name, real)
+    if real:
+        jobs = 1  # a thread's own tools all write to one world, and would find each other's work there
     with bad_input(), Progress(console=errors(), transient=True, disable=json or not is_terminal()) as bar:
         task = bar.add_task(f"replaying {name}", total=None)
         watch = partial(_show, bar, task)
