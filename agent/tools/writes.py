@@ -204,7 +204,9 @@ class Writes:
         entries = await self._journal.entries(write.task.thread)
         unknown = (each for each in entries if each.status is EffectStatus.OPEN and each.step == write.task.step.id)
         others = (each.identity.tool for each in unknown if each.identity != write.effect)
-        before = next((tool for tool in others if not self._registry.contracts[tool].idempotent), None)
+        # a tool that was taken away since is not known to be harmless
+        harmless = {name for name, each in self._registry.contracts.items() if each.idempotent}
+        before = next((tool for tool in others if tool not in harmless), None)
         return undecided(write.tool, before) if before else None
 
     async def _adopt(self, write: Write, adopted: Result) -> Result:

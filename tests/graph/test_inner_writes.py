@@ -3,6 +3,7 @@
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from agent import build_graph
 from tests.builders import Calls, calm, run, values
@@ -43,6 +44,21 @@ def test_a_write_that_may_have_happened_is_not_made_in_another_way_in_any_attemp
         first, second = run(graph, TEXT), run(graph, TEXT)
     assert [each["outcome"].status for each in (first, second)] == ["handed_over", "handed_over"]
     assert "pay was not called: an earlier call of pay in this step may have happened" in second["outcome"].reason
+    assert desk.paid == ["kim"]
+
+
+def test_a_write_that_may_have_happened_counts_although_its_tool_was_taken_away() -> None:
+    desk, saver = Desk(), InMemorySaver()
+    (base, pay, _), wire = (
+        desk.tools(),
+        desk.counted.tool("w", "", desk.pay, name="wire", takes="to", needs=None, effect="mutating"),
+    )
+    plan = drafted(calls("base"), instructs("paid", "pay", "wire"), wants=["base", "paid"])
+    with scripted(plan, calling("pay", to="kim"), calling("wire", to="kim")) as model:
+        run(build_graph([base, pay, wire], model=model, settings=calm(), checkpointer=saver), TEXT)
+        graph = build_graph([base, wire], model=model, settings=calm(), checkpointer=saver)
+        end = run(graph, Command(resume={"choice": "retry"}))
+    assert "wire was not called: an earlier call of pay in this step may have happened" in str(end["__interrupt__"])
     assert desk.paid == ["kim"]
 
 
