@@ -26,11 +26,11 @@ from agent.nodes.repairer import Repairer
 from agent.nodes.verifier import Verifier
 from agent.ports import Clock, Patcher, Planner, ScopeModel
 from agent.settings import Settings
-from agent.store.artifacts import ArtifactStore, SqliteArtifacts, StoreArtifacts
+from agent.store.artifacts import ArtifactStore, DatabaseArtifacts, StoreArtifacts
 from agent.store.checkpoints import Elsewhere, lie_in
 from agent.store.database import Database, memory_database, open_database, place_of
 from agent.store.inbox import GoalInbox
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from agent.store.leases import Leases
 from agent.tools.calling import Caller
 from agent.tools.inner import ReactLoop
@@ -101,12 +101,12 @@ def assemble(
     """Build the runtime over an open database; for the command line, servers and tests."""
     registry, clock = Registry(tools), clock or SystemClock()
     beside = checkpointer is not None and not isinstance(lie_in(checkpointer), Elsewhere)
-    artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else SqliteArtifacts(database, beside)
+    artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else DatabaseArtifacts(database, beside)
     bodies, inbox = Bodies(artifacts, settings.inline_bytes), GoalInbox(database)
     caller = Caller(registry, settings.step_timeout)
     react, patcher, scope_model = _model_ports(model, registry, settings) if model is not None else (None, None, None)
     consent = _consent(registry, settings)
-    runner = ToolRunner(registry, caller, SqliteJournal(database, settings.inline_bytes), react, consent)
+    runner = ToolRunner(registry, caller, DatabaseJournal(database, settings.inline_bytes), react, consent)
     asks, readers = settings.escalation == "ask", model is not None or planner is not None
     planner = planner or choose_planner(registry, model)
     contracts, limits = registry.contracts, settings.limits

@@ -14,7 +14,7 @@ from agent.core.ladder import Rung
 from agent.core.metrics import Metrics, diagnosis, measured, together
 from agent.core.value import JsonValue
 from agent.settings import Settings
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from agent.store.runs import Run
 
 ALL = "all"
@@ -39,7 +39,7 @@ def class_of(run: Run) -> str:
 def _classes(home: Home) -> dict[str, Metrics]:
     found: dict[str, Metrics] = {}
     for run in home.runs.list():
-        effects = asyncio.run(SqliteJournal(home.database).entries(run.thread))
+        effects = asyncio.run(DatabaseJournal(home.database).entries(run.thread))
         one = measured(home.values(run.thread).get("trace", []), effects)
         found[class_of(run)] = found.get(class_of(run), Metrics()).plus(one)
     return dict(sorted(found.items()))

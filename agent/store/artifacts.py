@@ -63,7 +63,7 @@ class ArtifactStore(Protocol):
         ...
 
 
-class SqliteArtifacts:
+class DatabaseArtifacts:
     """Artifacts in the run's database, beside the checkpoints that refer to them."""
 
     def __init__(self, database: Database, beside: bool = True, now: Callable[[], float] = time.time) -> None:
@@ -81,7 +81,7 @@ class SqliteArtifacts:
         return await self._lane.run(partial(get_body, key))
 
 
-class MemoryArtifacts(SqliteArtifacts):
+class MemoryArtifacts(DatabaseArtifacts):
     """Artifacts that end with the process; for graphs whose checkpoints do so too."""
 
     def __init__(self) -> None:

@@ -38,7 +38,7 @@ INLINE_BYTES = 4096
 _COLUMNS = "thread, tool, args_digest, repetition, step, status, attempts, result, stored"
 
 
-class SqliteJournal:
+class DatabaseJournal:
     """The journal in the run's database. Its commits are fsynced: see `Database.durable`."""
 
     def __init__(
@@ -85,7 +85,7 @@ class SqliteJournal:
         await self._lane.run(partial(_settle, identity, status, result, self._now() if large else None))
 
 
-class MemoryJournal(SqliteJournal):
+class MemoryJournal(DatabaseJournal):
     """A journal that ends with the process; for graphs whose checkpoints do so too."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from agent.core.effect import EffectStatus
 from agent.core.lease import Superseded
 from agent.store.checkpoints import async_saver, open_saver
 from agent.store.database import Place, open_database
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from agent.store.postgres import Postgres
 from graphs.loop import LoopGraph
 from tests.builders import Calls, always, arun, calm, goal, once, questions, run, statuses, thread, values
@@ -41,7 +41,7 @@ def build(place: Place) -> Iterator[Build]:
 
 def effects(place: Place) -> list[tuple[str, EffectStatus]]:
     with open_database(place) as database:
-        entries = asyncio.run(SqliteJournal(database).entries("t"))
+        entries = asyncio.run(DatabaseJournal(database).entries("t"))
     return [(each.identity.tool, each.status) for each in entries]
 
 

@@ -14,7 +14,7 @@ from agent.core.repair import Region
 from agent.mutation import Report, mutate
 from agent.mutation.matrix import MATRIX
 from agent.nodes import classifier, planner, repairer
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from tests.builders import Calls
 from tests.mutation.worlds import GOAL, kinds, shop
 
@@ -53,16 +53,16 @@ def test_marks_that_follow_the_order_of_steps_take_an_independent_branch_down(mo
 
 
 def test_a_journal_that_forgets_writes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = SqliteJournal.begin
+    begin = DatabaseJournal.begin
 
-    async def forgets(self: SqliteJournal, identity: Any, step: str, fence: int | None = None) -> Begun:
+    async def forgets(self: DatabaseJournal, identity: Any, step: str, fence: int | None = None) -> Begun:
         await begin(self, identity, step, fence)
         return Fresh()
 
     def careless(*args: Any) -> Options:
         return repair.options(*args).model_copy(update={"repeatable": True})
 
-    monkeypatch.setattr(SqliteJournal, "begin", forgets)
+    monkeypatch.setattr(DatabaseJournal, "begin", forgets)
     monkeypatch.setattr(classifier, "options", careless)
     tools = [Calls().tool("a"), Calls().tool("paid", "a", effect="mutating")]
     assert "once" in failing(mutate(tools, Goal(wants=("paid",)), kinds=kinds("answer lost")))

@@ -14,9 +14,9 @@ from agent.store.artifacts import (
     NAMESPACE,
     ArtifactStore,
     DamagedArtifact,
+    DatabaseArtifacts,
     MemoryArtifacts,
     MissingArtifact,
-    SqliteArtifacts,
     StoreArtifacts,
 )
 from agent.store.body import from_body, to_body
@@ -54,7 +54,7 @@ def artifacts(request: pytest.FixtureRequest, path: Path) -> Iterator[ArtifactSt
             yield StoreArtifacts(InMemoryStore())
         case _:
             with open_database(path if request.param == "sqlite" else request.getfixturevalue("postgres")) as database:
-                yield SqliteArtifacts(database)
+                yield DatabaseArtifacts(database)
 
 
 @pytest.mark.parametrize("value", NASTY.values(), ids=NASTY.keys())
@@ -98,9 +98,9 @@ async def test_an_artifact_that_is_not_there_is_reported_with_what_to_do(artifac
 
 async def test_artifacts_survive_their_process(place: Place) -> None:
     with open_database(place) as database:
-        key = await SqliteArtifacts(database).put({"rows": 3})
+        key = await DatabaseArtifacts(database).put({"rows": 3})
     with open_database(place) as database:
-        assert await SqliteArtifacts(database).get(key) == {"rows": 3}
+        assert await DatabaseArtifacts(database).get(key) == {"rows": 3}
 
 
 async def test_equal_values_are_stored_and_written_once(database: Database) -> None:
@@ -109,7 +109,7 @@ async def test_equal_values_are_stored_and_written_once(database: Database) -> N
         sqlite = not isinstance(database.place, Postgres)
         return connection.execute("SELECT total_changes()" if sqlite else rows).fetchall()
 
-    artifacts = SqliteArtifacts(database)
+    artifacts = DatabaseArtifacts(database)
     keys = [await artifacts.put({"a": 1, "b": 2})]
     before = await database.quick.run(changes)
     keys.append(await artifacts.put({"b": 2, "a": 1}))
@@ -119,7 +119,7 @@ async def test_equal_values_are_stored_and_written_once(database: Database) -> N
 
 @pytest.mark.parametrize("body", [b"[2]", b"[1", b"\xff", b"", b"[1 ]  "], ids=repr)
 async def test_a_body_changed_on_disk_is_never_taken_for_the_work(database: Database, body: bytes) -> None:
-    artifacts = SqliteArtifacts(database)
+    artifacts = DatabaseArtifacts(database)
     key = await artifacts.put([1, "\ud800"])
     statement = "UPDATE kintsugi_artifacts SET body = ?"
     await database.quick.run(lambda connection: connection.execute(statement, (body,)))

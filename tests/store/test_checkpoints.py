@@ -22,7 +22,7 @@ from agent.core.effect import EffectIdentity, Open
 from agent.store.checkpoints import Elsewhere, async_saver, lie_in, open_saver
 from agent.store.connection import Connection, DatabaseRefused
 from agent.store.database import Database, Place, memory_database, open_database
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from agent.store.postgres import Postgres
 
 THREAD: Any = {"configurable": {"thread_id": "42"}}
@@ -148,7 +148,7 @@ async def test_the_journal_joins_the_database_of_a_callers_saver_while_it_is_in_
         found = lie_in(saver)
         assert not isinstance(found, Elsewhere)
         with open_database(found) as database:
-            await SqliteJournal(database).begin(identity, "s1")
+            await DatabaseJournal(database).begin(identity, "s1")
         await counting(saver).ainvoke({"count": 1}, THREAD)
     with open_database(place) as database:
-        assert await SqliteJournal(database).begin(identity, "s2") == Open("s1", 1)
+        assert await DatabaseJournal(database).begin(identity, "s2") == Open("s1", 1)

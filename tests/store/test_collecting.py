@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.app import assemble, build_graph
-from agent.store.artifacts import SqliteArtifacts
+from agent.store.artifacts import DatabaseArtifacts
 from agent.store.checkpoints import open_saver
 from agent.store.collecting import Collected, collect, forget
 from agent.store.database import Database, Place, open_database
@@ -39,7 +39,7 @@ def test_bodies_that_any_checkpoint_speaks_of_stay_and_those_of_a_forgotten_thre
         run(graph, goal("w"), "two")
         assert stored(database) == 6
         assert collect(database, saver, **LATER) == Collected(0, 0)
-        assert read_back(graph, SqliteArtifacts(database)) == 4
+        assert read_back(graph, DatabaseArtifacts(database)) == 4
         found = forget(database, saver, "one")
         assert (found.effects, found.kept, found.checkpoints > 10) == (2, True, True)
         assert graph.get_state(thread("one")).values == {}
@@ -52,7 +52,7 @@ def test_bodies_that_any_checkpoint_speaks_of_stay_and_those_of_a_forgotten_thre
 def test_what_was_put_a_moment_ago_is_kept_though_no_checkpoint_speaks_of_it_yet(place: Place) -> None:
     clock = [1000.0]
     with open_database(place) as database, closing((saver := open_saver(place)).conn):
-        artifacts = SqliteArtifacts(database, now=lambda: clock[0])
+        artifacts = DatabaseArtifacts(database, now=lambda: clock[0])
         asyncio.run(artifacts.put("x" * 9000))
         at: Callable[[], float] = lambda: clock[0]  # noqa: E731
         clock[0] += 3000
@@ -71,7 +71,7 @@ def test_what_a_graph_has_put_whose_checkpoints_lie_elsewhere_is_never_collected
         assert collect(database, saver, **LATER).bodies == 0
 
 
-def read_back(graph: Any, artifacts: SqliteArtifacts) -> int:
+def read_back(graph: Any, artifacts: DatabaseArtifacts) -> int:
     """How many bodies any checkpoint of thread one has; each can be read."""
     worlds = [each.values["world"] for each in graph.get_state_history(thread("one")) if "world" in each.values]
     digests = {each.digest for world in worlds for each in world.artifacts.values() if each.stored}

@@ -13,11 +13,11 @@ from agent.app import assemble
 from agent.core.effect import EffectStatus
 from agent.core.limits import Limits
 from agent.settings import Settings
-from agent.store.artifacts import SqliteArtifacts
+from agent.store.artifacts import DatabaseArtifacts
 from agent.store.checkpoints import open_saver
 from agent.store.database import Database, open_database
 from agent.store.inbox import GoalInbox
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from agent.store.runs import RunIndex
 from agent.store.schema import SCHEMA
 from graphs.loop import LoopGraph
@@ -65,8 +65,8 @@ def test_its_state_effects_and_artifacts_are_read(golden: Database) -> None:
     assert {type(each).__name__ for each in state["trace"]} > {"Committed", "Recovered", "StepStarted"}
     orders = state["world"].artifacts["orders"]
     assert orders.stored
-    assert len(asyncio.run(SqliteArtifacts(golden).get(orders.digest))) == 800  # type: ignore[arg-type]
-    entries = asyncio.run(SqliteJournal(golden).entries("finished"))
+    assert len(asyncio.run(DatabaseArtifacts(golden).get(orders.digest))) == 800  # type: ignore[arg-type]
+    entries = asyncio.run(DatabaseJournal(golden).entries("finished"))
     assert [(each.identity.tool, each.status) for each in entries] == [
         ("reserve", EffectStatus.DONE),
         ("ship", EffectStatus.DONE),
@@ -80,7 +80,7 @@ def test_its_killed_run_goes_on_to_the_end_and_repeats_nothing(golden: Database)
     assert end["outcome"].status == "satisfied"
     assert end["world"].artifacts["report"].value == 800
     assert calls() == []
-    (_, ship) = asyncio.run(SqliteJournal(golden).entries("killed"))
+    (_, ship) = asyncio.run(DatabaseJournal(golden).entries("killed"))
     assert ship.status is EffectStatus.ADOPTED
 
 

@@ -17,9 +17,9 @@ from agent.core.effect import (
     UnknownEffect,
 )
 from agent.core.value import digest
-from agent.store.artifacts import DamagedArtifact, SqliteArtifacts
+from agent.store.artifacts import DamagedArtifact, DatabaseArtifacts
 from agent.store.database import Place, memory_database, open_database
-from agent.store.journal import MemoryJournal, SqliteJournal
+from agent.store.journal import DatabaseJournal, MemoryJournal
 from tests.store.conftest import Child, spelled
 
 
@@ -33,7 +33,7 @@ def journal(request: pytest.FixtureRequest, path: Path) -> Iterator[EffectJourna
         yield MemoryJournal()
         return
     with open_database(path if request.param == "sqlite" else request.getfixturevalue("postgres")) as database:
-        yield SqliteJournal(database)
+        yield DatabaseJournal(database)
 
 
 async def test_the_first_to_begin_is_let_through_and_the_next_is_told_who_was(journal: EffectJournal) -> None:
@@ -61,7 +61,7 @@ async def test_what_was_done_is_answered_with_its_result_whatever_step_asks(
 async def test_a_large_result_lies_once_in_the_database_and_is_read_back(place: Place) -> None:
     large, small = {"rows": ["\ud800\0", *range(5000)]}, {"id": 1}
     with open_database(place) as database:
-        journal, artifacts = SqliteJournal(database), SqliteArtifacts(database)
+        journal, artifacts = DatabaseJournal(database), DatabaseArtifacts(database)
         for result, identity in ((large, effect(a="1")), (large, effect(a="2")), (small, effect(a="3"))):
             await journal.begin(identity, "s1")
             await journal.done(identity, result)  # type: ignore[arg-type]  # a JSON value
@@ -71,28 +71,28 @@ async def test_a_large_result_lies_once_in_the_database_and_is_read_back(place: 
         assert database.durable.call(lambda c: c.execute(of_entries).fetchone()) == (4 + 4 + 8, 3)
         assert database.durable.call(lambda c: c.execute("SELECT count(*) FROM kintsugi_artifacts").fetchone()) == (1,)
     with open_database(place) as database:
-        journal = SqliteJournal(database)
+        journal = DatabaseJournal(database)
         assert [each.result for each in await journal.entries("42")] == [large, large, small]
         assert await journal.begin(effect(a="2"), "s9") == Done(large)  # type: ignore[arg-type]
 
 
 async def test_a_result_that_lies_in_its_entry_is_read_however_large(place: Place) -> None:
     with open_database(place) as database:
-        earlier = SqliteJournal(database, inline_bytes=10**9)
+        earlier = DatabaseJournal(database, inline_bytes=10**9)
         await earlier.begin(effect(), "s1")
         await earlier.done(effect(), "x" * 9000)
-        assert await SqliteJournal(database).begin(effect(), "s2") == Done("x" * 9000)
+        assert await DatabaseJournal(database).begin(effect(), "s2") == Done("x" * 9000)
 
 
 async def test_a_large_result_that_changed_on_disk_is_never_taken_for_what_the_call_gave(place: Place) -> None:
     with open_database(place) as database:
-        journal = SqliteJournal(database)
+        journal = DatabaseJournal(database)
         await journal.begin(effect(), "s1")
         await journal.done(effect(), "x" * 9000)
         database.durable.call(lambda c: c.execute("UPDATE kintsugi_artifacts SET body = ?", (b'"y"',)))
         with pytest.raises(DamagedArtifact, match="restore the store from a backup"):
             await journal.begin(effect(), "s2")
-        assert await SqliteJournal(database).begin(effect(a="other"), "s2") == Fresh(1)
+        assert await DatabaseJournal(database).begin(effect(a="other"), "s2") == Fresh(1)
 
 
 async def test_the_first_outcome_stays(journal: EffectJournal) -> None:
@@ -169,7 +169,7 @@ async def test_of_many_that_ask_at_once_one_is_let_through(journal: EffectJourna
 async def test_a_caller_cancelled_before_it_learns_the_answer_leaves_no_doubt() -> None:
     free = threading.Event()
     database = memory_database()
-    journal = SqliteJournal(database)
+    journal = DatabaseJournal(database)
     database.durable.submit(lambda _: free.wait())
     asking = asyncio.ensure_future(journal.begin(effect(), "s1"))
     await asyncio.sleep(0)
@@ -183,7 +183,7 @@ async def test_a_caller_cancelled_before_it_learns_the_answer_leaves_no_doubt() 
 async def test_a_caller_cancelled_while_another_holds_the_effect_does_not_free_it() -> None:
     free = threading.Event()
     database = memory_database()
-    journal = SqliteJournal(database)
+    journal = DatabaseJournal(database)
     await journal.begin(effect(), "s1")
     database.durable.submit(lambda _: free.wait())
     asking = asyncio.ensure_future(journal.begin(effect(), "s2"))
@@ -199,12 +199,12 @@ BEGIN = """
 import asyncio, sys
 from agent.store.database import open_database
 from agent.core.effect import EffectIdentity
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 with open_database(sys.argv[1]) as database:
     print("ready", flush=True)
     for line in sys.stdin:
         identity = EffectIdentity("42", "post", line.strip())
-        print(asyncio.run(SqliteJournal(database).begin(identity, sys.argv[2])), flush=True)
+        print(asyncio.run(DatabaseJournal(database).begin(identity, sys.argv[2])), flush=True)
 """
 
 
@@ -234,6 +234,6 @@ def test_a_process_killed_between_begin_and_done_leaves_the_effect_open(
 
     async def asked_again() -> Begun:
         with open_database(place) as database:
-            return await SqliteJournal(database).begin(EffectIdentity("42", "post", "0"), "s2")  # type: ignore[arg-type]
+            return await DatabaseJournal(database).begin(EffectIdentity("42", "post", "0"), "s2")  # type: ignore[arg-type]
 
     assert asyncio.run(asked_again()) == Open("s1", 1)

@@ -15,7 +15,7 @@ from agent.core.lease import Busy, Halt, Lease, Superseded
 from agent.core.value import digest
 from agent.store.database import memory_database, open_database
 from agent.store.hold import Hold
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from agent.store.leases import Leases
 
 SECONDS = 60.0
@@ -162,7 +162,7 @@ def test_a_stopped_holder_keeps_the_thread_until_its_lease_runs_out_and_then_has
 async def test_who_has_lost_a_thread_is_told_and_begins_nothing_more(path):
     with open_database(path) as database:
         leases, heard = Leases(database, 0.03), threading.Event()
-        hold, journal = await held(leases), SqliteJournal(database)
+        hold, journal = await held(leases), DatabaseJournal(database)
         hold.listen(heard.set)
         call = EffectIdentity("t", "pay", digest({}))
         assert await journal.begin(call, "s1", hold.token) == Fresh(1)

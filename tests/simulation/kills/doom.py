@@ -20,9 +20,9 @@ from agent.scenarios.closing_office import Office
 from agent.scenarios.export_desk import ExportDesk
 from agent.scenarios.tally import Tally
 from agent.scenarios.warehouse import Warehouse
-from agent.store.artifacts import SqliteArtifacts
+from agent.store.artifacts import DatabaseArtifacts
 from agent.store.inbox import GoalInbox
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from agent.store.leases import Leases
 from agent.tools.calling import Caller
 from graphs import loop
@@ -76,10 +76,10 @@ def _boundaries() -> Iterator[tuple[Any, str, str]]:
     for saver, prefix in _savers():
         yield saver, f"{prefix}put", "put"
         yield saver, f"{prefix}put_writes", "writes"
-    yield SqliteJournal, "begin", "begin"
+    yield DatabaseJournal, "begin", "begin"
     for end in ("done", "adopted", "absent"):
-        yield SqliteJournal, end, "done"
-    yield SqliteArtifacts, "put", "store"
+        yield DatabaseJournal, end, "done"
+    yield DatabaseArtifacts, "put", "store"
     yield Leases, "take", "lease"
     yield Leases, "release", "lease"
     yield GoalInbox, "put", "inbox"

@@ -26,7 +26,7 @@ from agent.models.contract_planner import ContractPlanner
 from agent.settings import Settings
 from agent.store.checkpoints import async_saver, open_saver
 from agent.store.database import Place, open_database
-from agent.store.journal import SqliteJournal
+from agent.store.journal import DatabaseJournal
 from agent.store.postgres import Postgres
 from agent.tools.registry import Registry
 from graphs import loop
@@ -97,13 +97,13 @@ def _spoil(sabotage: str) -> None:
         case "forgetful":  # no intent is ever remembered
 
             async def begin(
-                self: SqliteJournal, identity: EffectIdentity, step: str, fence: int | None = None
+                self: DatabaseJournal, identity: EffectIdentity, step: str, fence: int | None = None
             ) -> Fresh:
                 return Fresh()
 
-            async def done(self: SqliteJournal, identity: EffectIdentity, result: JsonValue) -> None: ...
+            async def done(self: DatabaseJournal, identity: EffectIdentity, result: JsonValue) -> None: ...
 
-            SqliteJournal.begin, SqliteJournal.done = begin, done  # type: ignore[method-assign]
+            DatabaseJournal.begin, DatabaseJournal.done = begin, done  # type: ignore[method-assign]
         case "careless":  # checkpoints are not kept
             SqliteSaver.put = lambda self, config, *rest: config  # type: ignore[method-assign]
 
