@@ -19,7 +19,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from agent.store.connection import Connection, transaction
 from agent.store.database import Database
 from agent.store.packing import packing
-from agent.store.serde import trusting
+from agent.store.serde import known_types, trusting
 
 GRACE = 3600.0
 """Seconds for which an unreachable body is kept after a run has put it."""
@@ -64,7 +64,8 @@ def collect(
     """
     before = now() - grace
     found = dict(database.quick.call(partial(_old, before)))
-    unreachable = {key: size for key, size in found.items() if key not in _reachable(database, saver, found.keys())}
+    reachable = _reachable(database, saver, found.keys())
+    unreachable = {key: size for key, size in found.items() if key not in reachable}
     if not dry:
         deleted = database.quick.call(partial(_delete, before, tuple(unreachable)))
         unreachable = {key: unreachable[key] for key in deleted}
@@ -83,7 +84,7 @@ def forget(
         effects: also what it did to the world. A later run under this name would then do all of it once more.
         dry: only count.
     """
-    checkpoints = sum(1 for _ in trusting(packing(saver)).list({"configurable": {"thread_id": thread}}))
+    checkpoints = sum(1 for _ in _read(saver).list({"configurable": {"thread_id": thread}}))
     count = database.durable.call(partial(_effects, thread))
     if not dry:
         saver.delete_thread(thread)
@@ -93,10 +94,15 @@ def forget(
     return Forgotten(checkpoints, count, kept=not effects)
 
 
+def _read(saver: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
+    """The checkpoints, with no graph around them whose schema would say in LangGraph's strict mode what to expect."""
+    return trusting(packing(saver)).with_allowlist(list(known_types()))
+
+
 def _reachable(database: Database, saver: BaseCheckpointSaver[Any], wanted: Iterable[str]) -> set[str]:
     """Those of the digests that something speaks of."""
     spelling, digests, found = JsonPlusSerializer(), {each.encode() for each in wanted}, set[bytes]()
-    for each in trusting(packing(saver)).list(None):
+    for each in _read(saver).list(None):
         for part in (each.checkpoint, each.metadata, each.pending_writes):
             found |= digests.intersection(_DIGEST.findall(spelling.dumps_typed(part)[1]))
     for body in (*database.quick.call(_letters), *database.durable.call(_results)):

@@ -7,11 +7,15 @@ Of our types the name alone counts, wherever they live; one that has another nam
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import ormsgpack
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+import agent.core
 from agent.core.value import Value
 
 RENAMED: dict[str, str] = {}
@@ -53,13 +57,21 @@ class Naming(JsonPlusSerializer):
 
 
 def our_types() -> Iterator[TypeName]:
-    """Module and name of every type of ours that may lie in a checkpoint, of the modules that are loaded."""
+    """Module and name of every type of ours that may lie in a checkpoint."""
+    _load()
     yield from ((v.__module__, v.__name__) for v in _subclasses(Value))
     yield from ((e.__module__, e.__name__) for e in StrEnum.__subclasses__() if e.__module__.startswith(_OURS))
 
 
+@cache
+def _load() -> None:
+    """Import all that defines types of the state: who only deletes or lists would know few of them otherwise."""
+    for name in (*(f"agent.core.{each.name}" for each in iter_modules(agent.core.__path__)), "agent.ports"):
+        import_module(name)
+
+
 _today: dict[str, TypeName] = {}
-"""Our types by name; filled when one is asked for that is not in it, for modules are loaded later."""
+"""Our types by name; filled when one is asked for that is not in it."""
 
 
 def _found(name: str) -> TypeName | None:

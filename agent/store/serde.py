@@ -30,7 +30,7 @@ def trusting(checkpointer: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]
 
 
 def known_types() -> Iterator[TypeName]:
-    """Module and name of every type that may lie in a checkpoint, of the modules that are loaded."""
+    """Module and name of every type that may lie in a checkpoint."""
     yield from our_types()
     for name in messages.__all__:
         found = getattr(messages, name)
