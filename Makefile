@@ -34,7 +34,9 @@ demo: $(VENV)/.runtime ## Set up and run the main example: a backfill that is br
 	@$(BIN)/kintsugi demo backfill $(ARGS)
 
 test: $(VENV)/.dev ## Set up and run the tests (ARGS="-k name" for some, ARGS="-n 0" in one process)
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
+	@# What is timed is not timed beside other tests.
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(or $(ARGS),--ignore tests/benchmarks); \
+		ended=$$?; $(if $(ARGS),,$(BIN)/python -m pytest tests/benchmarks &&) exit $$ended
 
 check: $(VENV)/.dev ## Set up and check format, lint, types and the direction of imports
 	$(BIN)/ruff format --check
