@@ -82,21 +82,21 @@ def batch(seeds: range) -> Tally:
 
 
 def campaign(
-    runs: int, first: int = 0, workers: int = 2, told: Callable[[Tally], None] = lambda _: None, patience: int = 1
+    runs: int, first: int = 0, jobs: int = 2, told: Callable[[Tally], None] = lambda _: None, patience: int = 1
 ) -> Tally:
     """Simulate until so many runs were made, or so many of them have broken an invariant.
 
     Args:
         runs: at least so many; a thread has one, two or three of them.
         first: the first seed.
-        workers: processes.
+        jobs: processes.
         told: hears how far it is.
         patience: broken ones after which it ends.
     """
     tally = Tally()
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         batches = (range(start, start + BATCH) for start in count(first, BATCH))
-        waiting = [pool.submit(batch, next(batches)) for _ in range(2 * workers)]
+        waiting = [pool.submit(batch, next(batches)) for _ in range(2 * jobs)]
         while waiting:
             tally.add(waiting.pop(0).result())
             told(tally)
