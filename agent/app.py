@@ -124,7 +124,7 @@ def assemble(
         Phase.FINISHER: Finisher(bodies, clock),
     }
     gate = Gate(Leases(database, settings.lease_seconds), settings.busy)
-    graph = draw(nodes, gate, checkpointer, store)
+    graph = draw(nodes, gate, checkpointer, store, deltas=settings.deltas)
     graph.change_goal = inbox.put
     return graph
 

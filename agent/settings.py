@@ -51,6 +51,9 @@ class Settings(BaseSettings):
     inline_bytes: int = Field(default=4096, ge=0)
     """Artifacts up to this size travel in state; larger ones are stored once and state carries the digest.
     So does the effect journal for what a write gave."""
+    deltas: bool = True
+    """Checkpoints hold what changed (LangGraph's `DeltaChannel`, which is in beta); false: the whole state each time,
+    which a long run notices. A thread may be opened either way, whichever way it was written."""
     escalation: Literal["ask", "finish"] = "ask"
     """`ask` interrupts for a person; `finish` ends the run as handed over, with what was achieved."""
     approve: Approve = Approve.NEVER

@@ -21,6 +21,7 @@ from langgraph.types import Command, StateSnapshot
 from agent.core.goal import Goal
 from agent.core.lease import Halt
 from agent.core.phase import LEGAL, START, Phase
+from agent.nodes.channels import without_deltas
 from agent.nodes.scope import KEY, Portal, RunScope
 from agent.nodes.state import RunInput, RunState, RunUpdate, written
 from agent.store.fence import fenced
@@ -156,9 +157,11 @@ def draw(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     store: BaseStore | None = None,
     name: str = "kintsugi",
+    deltas: bool = True,
 ) -> LoopGraph:
     """Compile the loop from the phase table and one node for each phase."""
-    builder = StateGraph(RunState, input_schema=RunInput, output_schema=RunState)
+    state, given = (RunState, RunInput) if deltas else (without_deltas(RunState), without_deltas(RunInput))
+    builder = StateGraph(state, input_schema=given, output_schema=state)
     for phase, node in nodes.items():
         builder.add_node(phase.value, _Node(node, phase))
         targets: dict[Hashable, str] = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}

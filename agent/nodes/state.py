@@ -5,10 +5,9 @@ Every channel that a person may edit (Studio, `update_state`) validates and coer
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Annotated, Any, NotRequired, Self, TypeVar
+from typing import Annotated, Any, NotRequired, TypeVar
 
 from langchain_core.messages import AnyMessage
-from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite
 from pydantic import TypeAdapter
@@ -37,6 +36,7 @@ from agent.core.plan import Plan
 from agent.core.record import RECORD, TraceRecord
 from agent.core.value import JsonValue, Value
 from agent.core.world import World
+from agent.nodes.channels import Added, Changes
 from agent.ports import Attempt
 
 V = TypeVar("V", bound=Value)
@@ -90,25 +90,6 @@ def take_words(old: dict[str, dict[str, JsonValue]], new: object) -> dict[str, d
 def append_records(old: Sequence[TraceRecord], new: Sequence[Any]) -> list[TraceRecord]:
     """Records are only ever added."""
     return [*old, *(RECORD.validate_python(each) for batch in new for each in batch)]
-
-
-class Added(DeltaChannel[Any]):
-    """A channel of which checkpoints hold what was written, and the whole only now and then."""
-
-    def copy(self) -> Self:
-        """A channel with the same value: nobody changes one in place, so it need not be copied."""
-        new = self.from_checkpoint(None)
-        new.value = self.value
-        return new
-
-
-class Changes(Added):
-    """Likewise, where what is written is what changed."""
-
-    @property
-    def UpdateType(self) -> Any:
-        """What may be written; read by LangGraph's strict deserialiser."""
-        return self.typ | {World: WorldChange, Plan: PlanChange, Ledger: LedgerChange}[self.typ]
 
 
 SNAPSHOTS = 1000
