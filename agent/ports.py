@@ -113,7 +113,8 @@ class Patcher(Protocol):
 class ScopeAnswer(Value):
     """A classifier model's answer, out of the closed set."""
 
-    scope: Scope
+    scope: Scope | None
+    """None: it gave no valid answer."""
     usage: Usage = Usage()
 
 

@@ -18,9 +18,10 @@ from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
 from agent.core.repetition import Heard
 from agent.core.spending import total
-from agent.models.asking import ask, cut_short
+from agent.models.asking import INVALID, ask, cut_short
 from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function, waiting
 from agent.models.prompts import Prompt, fenced
+from agent.models.sampling import RE_ASKS
 from agent.models.turns import actions, normalised, taken_ids
 from agent.ports import Result, Task, Usage
 from agent.tools.inner import HeldCall, ToolCall
@@ -36,6 +37,8 @@ class Loop(TypedDict):
 
     messages: list[BaseMessage]
     turns: int
+    broken: int
+    """Turns in a row that nobody could make anything of."""
     tool_calls: int
     heard: list[Heard]
     nudges: list[str]
@@ -57,7 +60,14 @@ class ReactLoop:
     async def run(self, task: Task, call: ToolCall, held: HeldCall = nothing_held) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
         start = Loop(
-            messages=self._opening(task), turns=0, tool_calls=0, heard=[], nudges=[], usage=Usage(), result=None
+            messages=self._opening(task),
+            turns=0,
+            broken=0,
+            tool_calls=0,
+            heard=[],
+            nudges=[],
+            usage=Usage(),
+            result=None,
         )
         # our own limit ends it with a reason; and it would wait for a checkpoint, as the run does, and none is made
         above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5, "configurable": {_DURABILITY: "async"}}
@@ -84,9 +94,9 @@ class ReactLoop:
         said = await ask(RunnableLambda(partial(self._turn, self._offer(task))), messages)
         spent = {"turns": state["turns"] + 1, "usage": total(state["usage"], said.usage)}
         if isinstance(said.message, ErrorFacts):
-            return {**spent, "result": Result(error=said.message)}
+            return {**spent, **_unanswered(said.message, state)}
         reply = normalised(said.message, (*self._answers.tools(task), SUBMIT, GIVE_UP), taken_ids(messages))
-        return {**spent, **_taken([*messages, reply], reply)}
+        return {**spent, **_taken([*messages, reply], reply, state["broken"])}
 
     async def _turn(self, offer: list[Schema], messages: list[BaseMessage]) -> AIMessage:
         return await self._model.bind_tools(offer).ainvoke(messages)
@@ -130,17 +140,37 @@ def build_react(model: BaseChatModel, registry: Registry, limits: Limits = Limit
     return ReactLoop(model, registry, limits)
 
 
-def _taken(messages: list[BaseMessage], reply: AIMessage) -> dict[str, object]:
+def _unanswered(error: ErrorFacts, state: Loop) -> dict[str, object]:
+    """What comes of a turn without a reply; one that nobody could read is asked for again."""
+    if error.kind != INVALID:
+        return {"result": Result(error=error)}
+    nudge = HumanMessage(f"Your reply could not be read: {error.message}\nCall one tool.")
+    return _broken(error.message, [*state["messages"], nudge], state["broken"])
+
+
+def _taken(messages: list[BaseMessage], reply: AIMessage, broken: int) -> dict[str, object]:
     """What a reply does to the loop: go on, or end because it calls nothing."""
-    if actions(reply):
-        return {"messages": messages}
+    calls = actions(reply)
+    if any(not each.fault for each in calls):
+        return {"messages": messages, "broken": 0}
+    if calls:
+        return _broken(calls[0].fault, messages, broken)
     if cut_short(reply):
         nudge = HumanMessage("Your reply was cut off at the token limit. Write no prose; call one tool.")
-        return {"messages": [*messages, nudge]}
+        return _broken("the reply was cut off at the token limit", [*messages, nudge], broken)
     return {
         "messages": messages,
         "result": failed("NotSubmitted", "the model stopped without submitting", messages),
     }
+
+
+def _broken(why: str, messages: list[BaseMessage], broken: int) -> dict[str, object]:
+    """Ask again, but not for ever: a server that gives nothing that can be read will not in the next turn either."""
+    gone = {"messages": messages, "broken": broken + 1}
+    if broken < RE_ASKS:
+        return gone
+    said = f"the model gave {broken + 1} replies in a row that could not be read; the last: {why}"
+    return {**gone, "result": failed("InvalidOutput", said, messages, kind=INVALID)}
 
 
 def _said(talk: Talk) -> dict[str, object]:

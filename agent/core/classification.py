@@ -166,6 +166,8 @@ TABLE: tuple[Row, ...] = (
     ),
     # above all words: the evidence of a loop quotes errors that look transient, and time mends no loop
     Row("a loop", _kind("loop"), Scope.CALL, Origin.AGENT),
+    # likewise: what could not be read may say anything
+    Row("replies that could not be read", _kind("invalid"), Scope.NOTHING, Origin.AGENT),
     Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
     Row("arguments refused", _kind("refused"), Scope.CALL, Origin.AGENT),
     Row("effect absent", _kind("absent"), Scope.NOTHING, Origin.ENVIRONMENT),

@@ -13,6 +13,15 @@ from agent.core.spending import Usage
 from agent.core.value import canonical
 from agent.plain import as_json
 
+INVALID = "invalid"
+"""Kind of the error when a server did answer, and nobody could read it."""
+
+_STUMBLED = frozenset({"ValueError", "TypeError", "AttributeError", "LookupError"})
+"""What clients raise over a reply that is not what they know; a class below one of these counts as well."""
+
+_FAILED = 300
+"""From this status on nothing was answered."""
+
 SECONDS = 900.0
 """Longest wait for one reply; the client's own time-out is shorter, a model passed in may have none."""
 CHARACTERS_PER_TOKEN = 4
@@ -29,6 +38,7 @@ async def ask(model: Runnable[list[BaseMessage], AIMessage], messages: list[Base
     """Ask once. Never throws, and never asks again by itself."""
     reply = await guarded(_replied(model, messages), SECONDS)
     if isinstance(reply, ErrorFacts):
+        reply = _told_apart(reply)
         return Said(reply, _unanswered(messages, reply))
     if not isinstance(reply, AIMessage):
         wrong = ErrorFacts(kind="exception", type="TypeError", message=f"the model gave {type(reply).__name__}")
@@ -47,9 +57,15 @@ def usage_of(messages: Sequence[BaseMessage], reply: AIMessage) -> Usage:
     return Usage(calls=1, tokens_in=sent, tokens_out=written, model=name, cost=_cost(reply))
 
 
+def _told_apart(error: ErrorFacts) -> ErrorFacts:
+    """The error, marked if it is one over what was answered: then the model may be asked again, and not the server."""
+    stumbled = bool({error.type, *error.bases} & _STUMBLED) if error.status is None else error.status < _FAILED
+    return error.model_copy(update={"kind": INVALID}) if stumbled else error
+
+
 def _unanswered(messages: Sequence[BaseMessage], error: ErrorFacts) -> Usage:
     """A call that gave an error: what was refused with a status costs nothing; a lost answer was read, and is paid."""
-    return Usage(calls=1) if error.status is not None else _estimate(messages, None)
+    return _estimate(messages, None) if error.status is None or error.kind == INVALID else Usage(calls=1)
 
 
 def _estimate(messages: Sequence[BaseMessage], reply: AIMessage | None) -> Usage:

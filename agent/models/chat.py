@@ -7,16 +7,20 @@ way (thoughts in `reasoning_content`, tool arguments as an object) is brought in
 import ipaddress
 import json
 import os
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
+from agent.models.reading import once_encoded
 from agent.settings import Settings
 
+_SHOWN = 200
+"""Characters of something that is no reply."""
 TIMEOUT = 300.0
 """Seconds one model call may take; a small model on a busy machine needs minutes."""
 NO_KEY = (
@@ -60,8 +64,8 @@ class CompatibleChat(ChatOpenAI):
         return payload
 
     def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
-        raw = response if isinstance(response, dict) else response.model_dump(warnings=False)
-        messages = [each.get("message") or {} for each in raw.get("choices") or ()]
+        raw = _answered(response)
+        messages = [each["message"] for each in raw["choices"]]
         for each in messages:
             _spell_arguments(each)
         result = super()._create_chat_result(raw, generation_info)
@@ -69,24 +73,83 @@ class CompatibleChat(ChatOpenAI):
             generation.message.additional_kwargs |= _thoughts(each)
         return result
 
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        """Piece by piece. What breaks off in the middle is an error, and no shorter reply."""
+        finish, pieces = "", dict[object, str]()
+        async for chunk in super()._astream(*args, **kwargs):
+            finish = (chunk.generation_info or {}).get("finish_reason") or finish
+            for each in getattr(chunk.message, "tool_call_chunks", ()):
+                pieces[each["index"]] = pieces.get(each["index"], "") + (each["args"] or "")
+            yield chunk
+        if not finish:
+            raise StreamBrokeOff("the stream ended before the reply did")
+        if finish != "length":
+            _refuse_broken(pieces)
+
     def _convert_chunk_to_generation_chunk(
         self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
     ) -> ChatGenerationChunk | None:
         choices = chunk.get("choices") or ()
         delta = (choices[0].get("delta") or {}) if choices else {}
-        _spell_arguments(delta)
+        _spell_arguments(delta, piece=True)
         made = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
         if made is not None:
             made.message.additional_kwargs |= _thoughts(delta)
         return made
 
 
-def _spell_arguments(message: dict[str, Any]) -> None:
-    """Arguments sent as an object become the text that the protocol asks for."""
+class StreamBrokeOff(ConnectionError):
+    """A connection that was closed in the middle of a reply."""
+
+
+class ErrorReply(RuntimeError):
+    """An error that a server sent as if it were an answer, with status 200."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__(json.dumps(error))
+        self.body = error
+        self.status_code = error.get("code") if isinstance(error, dict) else None
+
+
+def _answered(response: Any) -> dict[str, Any]:
+    """The reply in the form of the protocol. Without a choice it says nothing, and is paid for.
+
+    Raises:
+        ErrorReply: it is an error.
+        ValueError: it is no completion at all, such as a page that a proxy shows.
+    """
+    dumped = response.model_dump(warnings=False) if isinstance(response, BaseModel) else response
+    if not isinstance(dumped, dict):
+        raise ValueError(f"the server sent no completion: {str(dumped).strip()[:_SHOWN]}")  # noqa: TRY004 - as a client
+    if dumped.get("error"):
+        raise ErrorReply(dumped["error"])
+    choices = dumped.get("choices") or [{"message": None}]
+    spoken = [{**each, "message": each.get("message") or {"role": "assistant", "content": ""}} for each in choices]
+    return {**dumped, "choices": spoken}
+
+
+def _spell_arguments(message: dict[str, Any], piece: bool = False) -> None:
+    """Arguments sent as an object, or, where they are not only a piece, encoded twice, become plain JSON."""
     for each in message.get("tool_calls") or ():
         function = each.get("function") or {}
-        if isinstance(function.get("arguments"), dict | list):
-            function["arguments"] = json.dumps(function["arguments"])
+        given = function.get("arguments")
+        if isinstance(given, str):
+            function["arguments"] = given if piece else once_encoded(given)
+        elif given is not None:
+            function["arguments"] = json.dumps(given)
+
+
+def _refuse_broken(pieces: dict[object, str]) -> None:
+    """Refuse arguments that do not end: the client would close what was left open, and half a path is a path too.
+
+    Raises:
+        ValueError: the arguments of one call are no JSON.
+    """
+    for each in pieces.values():
+        try:
+            json.loads(each or "{}")
+        except ValueError as error:
+            raise ValueError(f"arguments that are no JSON: {each[:_SHOWN]}: {error}") from error
 
 
 def _thoughts(message: dict[str, Any]) -> dict[str, str]:

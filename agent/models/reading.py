@@ -62,7 +62,7 @@ def read(reply: AIMessage, schema: type[T]) -> T | InvalidOutput:
 
 def objects(text: str) -> Found:
     """All outermost JSON objects in a text; reading stops at one that is broken."""
-    decoder, at = json.JSONDecoder(), 0
+    text, decoder, at = once_encoded(text), json.JSONDecoder(), 0
     found: list[dict[str, object]] = []
     while (start := _OBJECT.search(text, at)) is not None:
         try:
@@ -73,6 +73,15 @@ def objects(text: str) -> Found:
             return Found(tuple(found), "the JSON is nested too deeply")
         found.append(value)
     return Found(tuple(found))
+
+
+def once_encoded(text: str) -> str:
+    """The text itself, where it is JSON within a JSON string: some servers encode arguments twice."""
+    try:
+        inner = json.loads(text) if text.lstrip().startswith('"') else text
+    except ValueError:
+        return text
+    return inner if isinstance(inner, str) else text
 
 
 def spoken(text: str) -> str:
@@ -93,7 +102,8 @@ def _places(reply: AIMessage) -> Iterator[Found]:
     for invalid in reply.invalid_tool_calls:
         yield objects(invalid["args"] or "")
     yield objects(spoken(text))
-    yield objects("\n".join([*_THOUGHT.findall(text), _reasoning(reply)]))
+    if not cut_short(reply):  # a thought that was cut off had not come to its end
+        yield objects("\n".join([*_THOUGHT.findall(text), _reasoning(reply)]))
 
 
 def _reasoning(reply: AIMessage) -> str:
@@ -111,8 +121,9 @@ def _validated(value: dict[str, object], schema: type[T]) -> T | str:
     except ValidationError as error:
         # a tool call that was written as text
         inner = value.get("arguments", value.get("parameters"))
-        if "name" in value and isinstance(inner, dict):
-            return _validated(inner, schema)
+        found = objects(inner).objects if isinstance(inner, str) else (inner,)
+        if "name" in value and found and isinstance(found[0], dict):
+            return _validated(found[0], schema)
         told = error.errors(include_url=False, include_context=False)[:_SHOWN]
         return "; ".join(f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in told)
 

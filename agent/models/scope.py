@@ -5,16 +5,13 @@ from functools import partial
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from agent.core.failure import ErrorFacts, Scope
+from agent.core.failure import ErrorFacts
 from agent.models.drafts import DraftedScope
 from agent.models.prompts import Prompt, fenced
 from agent.models.sampling import Faults, sample
 from agent.models.structured import Structured
 from agent.models.wire import scope_schema
 from agent.ports import ScopeAnswer
-
-UNSURE = Scope.CALL
-"""The answer when the model gives none: what neither table nor model knows counts as a wrong call."""
 
 
 class ModelScope:
@@ -25,10 +22,10 @@ class ModelScope:
         self._prompt = Prompt("classifier")
 
     async def scope(self, intent: str, tool: str, error: ErrorFacts) -> ScopeAnswer:
-        """The scope of an error; `UNSURE` when three replies were no answer."""
+        """The scope of an error; none when three replies were no answer."""
         prompting = partial(self._messages, intent, tool, error)
         sampled = await sample(self._structured, prompting, DraftedScope, scope_schema(), lambda drafted: drafted)
-        scope = UNSURE if isinstance(sampled.value, Faults) else sampled.value.scope
+        scope = None if isinstance(sampled.value, Faults) else sampled.value.scope
         return ScopeAnswer(scope=scope, usage=sampled.usage)
 
     def _messages(self, intent: str, tool: str, error: ErrorFacts, rejected: tuple[str, ...]) -> list[BaseMessage]:

@@ -10,24 +10,25 @@ from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import BaseModel
 
 from agent.boundary import facts_of
 from agent.core.failure import ErrorFacts
 from agent.core.spending import total
 from agent.core.value import JsonValue
-from agent.models.asking import Said, ask
+from agent.models.asking import INVALID, Said, ask
 from agent.models.reading import InvalidOutput, raw_text, read
 from agent.ports import Usage
 
 T = TypeVar("T", bound=BaseModel)
 
-REFUSED_STATUS = frozenset({400, 404, 405, 415, 422, 500, 501})
-"""Statuses by which servers say that they do not know a mode; 500 is what some answer to an unknown field."""
+REFUSED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
+"""Statuses by which servers say that they do not know a mode: nothing was read, so the next one costs nothing."""
+_DOUBTFUL_STATUS = 500
+"""What some servers answer to a field that they do not know, and others when they are unwell."""
 _CLIENT_REFUSES = (NotImplementedError, ValueError, TypeError, AttributeError)
-"""What clients throw for a mode they do not have, before or while they ask."""
-REFUSED_TYPES = frozenset(each.__name__ for each in _CLIENT_REFUSES)
+"""What clients throw for a mode they do not have, before they ask."""
 
 
 class Mode(StrEnum):
@@ -46,7 +47,15 @@ class Answer(NamedTuple, Generic[T]):
     raw: str = ""
 
 
-_MODES: dict[int, Mode] = {}
+class _Negotiated(NamedTuple):
+    """How far a server has been found out."""
+
+    mode: Mode = Mode.JSON_SCHEMA
+    works: bool = False
+    """It was answered in this mode."""
+
+
+_NEGOTIATED: dict[int, _Negotiated] = {}
 """What was found out, by identity of the model: planner, patcher and classifier often share one."""
 
 
@@ -59,38 +68,45 @@ class Structured:
     async def ask(
         self, messages: list[BaseMessage], schema: type[T], wire: dict[str, JsonValue] | None = None
     ) -> Answer[T]:
-        """Ask once, in the best mode the server takes.
+        """Ask once, in the best mode the server takes. A mode that it refuses is left for the next at once.
+
+        Where it answered, but as if it did not know the mode, the next one is for whoever asks again: an answer is
+        paid for, so that nobody is to be asked more often than callers allow.
 
         Args:
             messages: the prompt.
             schema: what the reply is read into.
             wire: a narrower JSON schema for the server to enforce; default: the schema's own.
         """
-        spent = Usage()
-        shown = wire or schema.model_json_schema()
-        for mode in self._modes():
+        spent, shown, known = Usage(), wire or schema.model_json_schema(), self._known
+        for mode in tuple(Mode)[tuple(Mode).index(known.mode) :]:
             said = await self._asked(mode, messages, shown)
             spent = total(spent, said.usage)
-            value = said.message if isinstance(said.message, ErrorFacts) else read(said.message, schema)
-            if mode is Mode.TEXT or self.mode is not None or not _unknown(value):
+            if known.works or not _refused(said.message):
                 break
-        if isinstance(said.message, ErrorFacts):
-            return Answer(said.message, spent)
-        self._remember(mode)
-        return Answer(value, spent, raw_text(said.message))
+        value = _read(said.message, schema)
+        self._remember(mode, value)
+        raw = raw_text(said.message) if isinstance(said.message, AIMessage) else ""
+        return Answer(value, spent, raw)
 
     @property
     def mode(self) -> Mode | None:
         """The mode that is known to work."""
-        return _MODES.get(id(self._model))
+        return self._known.mode if self._known.works else None
 
-    def _modes(self) -> tuple[Mode, ...]:
-        return (self.mode,) if self.mode else tuple(Mode)
+    @property
+    def _known(self) -> _Negotiated:
+        return _NEGOTIATED.get(id(self._model), _Negotiated())
 
-    def _remember(self, mode: Mode) -> None:
-        if id(self._model) not in _MODES:
-            weakref.finalize(self._model, _MODES.pop, id(self._model), None)  # an identity is used again
-        _MODES[id(self._model)] = mode
+    def _remember(self, mode: Mode, value: object) -> None:
+        """A mode that was answered works; one that seems not to be known makes room for the next."""
+        if self._known.works or (isinstance(value, ErrorFacts) and value.status != _DOUBTFUL_STATUS):
+            return
+        unknown = isinstance(value, ErrorFacts) or (isinstance(value, InvalidOutput) and value.prose)
+        following = tuple(Mode)[min(tuple(Mode).index(mode) + 1, len(Mode) - 1)]
+        if id(self._model) not in _NEGOTIATED:
+            weakref.finalize(self._model, _NEGOTIATED.pop, id(self._model), None)  # an identity is used again
+        _NEGOTIATED[id(self._model)] = _Negotiated(following) if unknown else _Negotiated(mode, works=True)
 
     async def _asked(self, mode: Mode, messages: list[BaseMessage], shown: dict[str, JsonValue]) -> Said:
         if mode is Mode.TEXT:
@@ -100,15 +116,23 @@ class Structured:
             # the raw reply is read by ourselves: LangChain gives None, and no error, for a reply that is prose
             form: Any = self._model.with_structured_output(shown, method=mode.value, include_raw=True)
         except _CLIENT_REFUSES as error:
-            return Said(facts_of(error), Usage())
+            return Said(facts_of(error).model_copy(update={"kind": "refused"}), Usage())
         return await ask(form | itemgetter("raw"), messages)
 
 
-def _unknown(value: object) -> bool:
-    """Whether the server seems not to know the mode, so that the next one is worth a call."""
-    if isinstance(value, ErrorFacts):
-        return value.status in REFUSED_STATUS or bool({value.type, *value.bases} & REFUSED_TYPES)
-    return isinstance(value, InvalidOutput) and value.prose
+def _refused(said: AIMessage | ErrorFacts) -> bool:
+    """Whether the mode was refused and nothing was read, so that the next one costs nothing."""
+    if not isinstance(said, ErrorFacts):
+        return False
+    return said.status in REFUSED_STATUS or said.kind == "refused" or said.type == NotImplementedError.__name__
+
+
+def _read(said: AIMessage | ErrorFacts, schema: type[T]) -> T | InvalidOutput | ErrorFacts:
+    if isinstance(said, AIMessage):
+        return read(said, schema)
+    if said.kind == INVALID:
+        return InvalidOutput(reason=f"the reply could not be read: {said.message}", prose=True)
+    return said
 
 
 def _instruction(schema: dict[str, JsonValue]) -> HumanMessage:

@@ -26,10 +26,18 @@ class Action(NamedTuple):
 
 
 def actions(reply: AIMessage) -> tuple[Action, ...]:
-    """The calls of one turn, the broken ones last."""
+    """The calls of one turn, the broken ones last.
+
+    Of a reply that was cut off the last call is broken, whatever it looks like: a client that reads pieces closes
+    what was left open, and half a path is a path too.
+    """
     cut = "the reply was cut off at the token limit; call with less" if cut_short(reply) else ""
+    last = len(reply.tool_calls) - 1 if cut and not reply.invalid_tool_calls else -1
     return (
-        *(Action(str(each["id"]), each["name"], each["args"]) for each in reply.tool_calls),
+        *(
+            Action(str(each["id"]), each["name"], each["args"], cut if place == last else "")
+            for place, each in enumerate(reply.tool_calls)
+        ),
         *(
             Action(
                 str(each["id"]),
@@ -76,7 +84,8 @@ def _written(reply: AIMessage, tools: frozenset[str]) -> list[ToolCall]:
     """Calls that a server without native ones left in the text: `{"name": ..., "arguments": {...}}`."""
     found = []
     for each in objects(spoken(str(reply.text))).objects:
-        args = next((each[key] for key in _ARGUMENTS if key in each), None)
+        given = next((each[key] for key in _ARGUMENTS if key in each), None)
+        args = next(iter(objects(given).objects), None) if isinstance(given, str) else given
         if each.get("name") in tools and isinstance(args, dict):
             found.append(ToolCall(name=str(each["name"]), args=args, id=None, type="tool_call"))
     return found

@@ -90,7 +90,7 @@ class Classifier:
             return conclude(failure, told, blame(failure, told, view), "model", mutating, view), ledger
         # a hundred failures may come in together; the budget ends the asking, and the dispatcher then ends the run
         if self._model is None or stopped(limits, ledger):
-            return conclude(failure, Scope.CALL, Origin.AGENT, "default", mutating, view), ledger
+            return _by_default(failure, mutating, view), ledger
         return await self._ask(self._model, failure, plan, ledger, mutating, view)
 
     async def _ask(
@@ -105,6 +105,8 @@ class Classifier:
         step = next((each for each in plan.live() if each.id == failure.step), None)
         answer = await model.scope(step.intent if step else failure.key, failure.tool, failure.error)
         paid = charged(ledger, "classifier", answer.usage, self._prices)
+        if answer.scope is None:
+            return _by_default(failure, mutating, view), paid
         origin = blame(failure, answer.scope, view)
         return conclude(failure, answer.scope, origin, "model", mutating, view), paid
 
@@ -162,6 +164,11 @@ class Classifier:
         )
         trace.append(Invalidated(at=self._clock.now(), run=ledger.run, what=what))
         return world, plan
+
+
+def _by_default(failure: Failure, mutating: bool, view: dict[str, JsonValue]) -> Classified:
+    """What neither table nor model knows counts as a wrong call."""
+    return conclude(failure, Scope.CALL, Origin.AGENT, "default", mutating, view)
 
 
 def _is_looked_at_again(recovery: Recovery) -> bool:

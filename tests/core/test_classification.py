@@ -131,6 +131,7 @@ def test_what_the_table_does_not_know_is_left_to_a_model(message: str) -> None:
         ("absent", N, Origin.ENVIRONMENT),
         ("lost", N, Origin.ENVIRONMENT),
         ("loop", C, Origin.AGENT),
+        ("invalid", N, Origin.AGENT),
         ("probe", N, Origin.OBSERVATION),
         ("verdict", C, Origin.AGENT),
         ("stale", P, Origin.ENVIRONMENT),
@@ -320,7 +321,7 @@ SAMPLES = [
     failure(message="refuted: x", **VIOLATED),
     *(
         failure(kind=each, message="-")
-        for each in ("stale", "loop", "need", "refused", "absent", "lost", "probe", "verdict", "timeout")
+        for each in ("stale", "loop", "invalid", "need", "refused", "absent", "lost", "probe", "verdict", "timeout")
     ),
     failure(message="already exists"),
     failure(message="column revenue_net not found", reads=("schema",)),

@@ -5,11 +5,20 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 Body = dict[str, Any]
-Answering = Callable[[Body], tuple[int, Body]]
-"""Request -> status and reply."""
+Answering = Callable[[Body], tuple[int, Any]]
+"""Request -> status and reply: a body, or a `Raw` one."""
+
+
+class Raw(NamedTuple):
+    """What is sent as it stands, whatever it is."""
+
+    text: str
+    sort: str = "text/html"
+    missing: int = 0
+    """Bytes that are promised and not sent, before the connection is closed."""
 
 
 class Server:
@@ -29,12 +38,14 @@ def openai_server(answering: Answering) -> Iterator[Server]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.requests.append(body)
             status, reply = answering(body)
-            spelled = json.dumps(reply).encode()
+            raw = reply if isinstance(reply, Raw) else Raw(json.dumps(reply), "application/json")
+            spelled = raw.text.encode()
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(spelled)))
+            self.send_header("Content-Type", raw.sort)
+            self.send_header("Content-Length", str(len(spelled) + raw.missing))
             self.end_headers()
             self.wfile.write(spelled)
+            self.close_connection = bool(raw.missing)
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -66,3 +77,26 @@ def tool_call(name: str, arguments: Any, call_id: str | None = "c1") -> Body:
 def refused(status: int, message: str) -> tuple[int, Body]:
     """An error reply."""
     return status, {"error": {"message": message, "type": "invalid_request_error"}}
+
+
+def streamed(message: Body, finish: str | None = "stop", usage: bool = True) -> tuple[int, Raw]:
+    """The same reply piece by piece; without `finish` it breaks off."""
+    text, calls = message.get("content"), message.get("tool_calls") or ()
+    pieces: list[Body] = [{"content": text[at : at + 5]} for at in range(0, len(text or ""), 5)] if text else []
+    for index, call in enumerate(calls):
+        said = call["function"]["arguments"]
+        pieces.append({"tool_calls": [{**call, "index": index, "function": {**call["function"], "arguments": ""}}]})
+        for at in range(0, len(said), 5):
+            pieces.append({"tool_calls": [{"index": index, "function": {"arguments": said[at : at + 5]}}]})
+    chunks = [_chunk({"role": "assistant", **each}, None) for each in pieces or [{"content": ""}]]
+    chunks += [_chunk({}, finish)] if finish else []
+    if usage and finish:
+        counted = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
+        chunks.append({**_chunk({}, None), "choices": [], "usage": counted})
+    lines = [f"data: {json.dumps(each)}\n\n" for each in chunks] + (["data: [DONE]\n\n"] if finish else [])
+    return 200, Raw("".join(lines), "text/event-stream")
+
+
+def _chunk(delta: Body, finish: str | None) -> Body:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}

@@ -163,7 +163,7 @@ async def test_a_client_that_throws_a_cut_reply_away_has_it_paid_for_all_the_sam
 async def test_a_client_that_stumbles_over_a_reply_gives_a_typed_failure() -> None:
     with openai_server(lambda body: completion(tool_call("plan", {"steps": []}))) as server:
         plain = ChatOpenAI(model_name="m", openai_api_base=server.url, openai_api_key=SecretStr("k"), max_retries=0)
-        with pytest.raises(PlanningFailed, match="the model could not be asked"):
+        with pytest.raises(PlanningFailed, match="the reply could not be read"):
             await ModelPlanner(plain, REGISTRY).draw(request("Find out"))
 
 

@@ -112,8 +112,8 @@ async def test_a_model_is_asked_only_where_contracts_do_not_reach(asked: PlanReq
 
 
 async def test_when_both_fail_both_are_told_and_the_model_is_paid_for() -> None:
-    with scripted("no", "no", "no", "no", "no") as model, pytest.raises(PlanningFailed) as caught:
+    with scripted("no", "no", "no") as model, pytest.raises(PlanningFailed) as caught:
         await choose_planner(REGISTRY, model).draw(request(wants="dashboard"))
     assert "no JSON object" in str(caught.value)
     assert "no tool produces 'dashboard'" in str(caught.value)
-    assert caught.value.usage.calls == 5
+    assert caught.value.usage.calls == 3

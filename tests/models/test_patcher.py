@@ -6,7 +6,7 @@ import pytest
 
 from agent.core.failure import ErrorFacts, Scope
 from agent.models.patcher import ModelPatcher
-from agent.models.scope import UNSURE, ModelScope
+from agent.models.scope import ModelScope
 from agent.ports import PatchView, ProposedCall
 from tests.doubles import Reply, ScriptedModel, scripted
 from tests.models.builders import REGISTRY
@@ -76,7 +76,7 @@ async def test_the_prompt_stays_small_whatever_was_sent() -> None:
     )
 
 
-async def scope(*replies: Reply) -> tuple[Scope, ScriptedModel]:
+async def scope(*replies: Reply) -> tuple[Scope | None, ScriptedModel]:
     with scripted(*replies, tool_calling=False) as model:
         answer = await ModelScope(model).scope("Book it", "book", ErrorFacts(kind="value", message="ledger closed"))
         assert answer.usage.calls == len(replies)
@@ -95,5 +95,5 @@ async def test_an_answer_outside_the_set_is_asked_again() -> None:
     assert (await scope('{"scope": "fatal"}', '{"scope": "goal"}'))[0] is Scope.GOAL
 
 
-async def test_no_answer_is_the_lowest_scope() -> None:
-    assert (await scope("hm", "hm", "hm"))[0] is UNSURE
+async def test_three_bad_answers_are_none() -> None:
+    assert (await scope("hm", "hm", "hm"))[0] is None

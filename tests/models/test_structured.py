@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from agent.core.failure import ErrorFacts
 from agent.models.drafts import DraftedScope
 from agent.models.reading import InvalidOutput
-from agent.models.structured import _MODES, Mode, Structured
+from agent.models.structured import _NEGOTIATED, Mode, Structured
 from tests.doubles import calling, scripted
 
 PROMPT = [HumanMessage("Classify")]
@@ -36,13 +36,24 @@ async def test_a_refused_mode_is_left_for_the_next_and_not_tried_again() -> None
     assert first.value == second.value
 
 
-async def test_prose_in_a_mode_that_is_not_known_to_work_leads_on_to_the_next() -> None:
+async def test_prose_in_a_mode_that_is_not_known_to_work_leads_whoever_asks_again_on_to_the_next() -> None:
     with scripted("Well.", "Well.", GOOD) as model:
         asked = Structured(model)
-        answer = await asked.ask(list(PROMPT), DraftedScope)
+        first, second, third = [await asked.ask(list(PROMPT), DraftedScope) for _ in range(3)]
         assert asked.mode is Mode.TEXT
-    assert isinstance(answer.value, DraftedScope)
-    assert answer.usage.calls == 3
+    assert isinstance(first.value, InvalidOutput)
+    assert isinstance(second.value, InvalidOutput)
+    assert isinstance(third.value, DraftedScope)
+    assert {each.usage.calls for each in (first, second, third)} == {1}
+
+
+async def test_a_reply_that_its_client_stumbles_over_is_invalid_output_and_charged() -> None:
+    with scripted(KeyError("choices"), GOOD) as model:
+        asked = Structured(model)
+        first, second = [await asked.ask(list(PROMPT), DraftedScope) for _ in range(2)]
+    assert isinstance(first.value, InvalidOutput)
+    assert first.usage.tokens > 0
+    assert isinstance(second.value, DraftedScope)
 
 
 async def test_prose_in_a_mode_that_works_is_invalid_output() -> None:
@@ -76,7 +87,7 @@ async def test_what_was_found_out_is_forgotten_with_the_model() -> None:
     with scripted(GOOD) as model:
         await Structured(model).ask(list(PROMPT), DraftedScope)
         identity = id(model)
-        assert identity in _MODES
+        assert identity in _NEGOTIATED
     del model
     gc.collect()
-    assert identity not in _MODES
+    assert identity not in _NEGOTIATED
