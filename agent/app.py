@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -32,6 +33,7 @@ from agent.store.database import Database, memory_database, open_database, place
 from agent.store.inbox import GoalInbox
 from agent.store.journal import DatabaseJournal
 from agent.store.leases import Leases
+from agent.store.postgres import Postgres
 from agent.tools.calling import Caller
 from agent.tools.inner import ReactLoop
 from agent.tools.registry import Registry
@@ -165,5 +167,7 @@ def _database_beside(checkpointer: BaseCheckpointSaver[Any] | None, settings: Se
             return _MEMORY.setdefault(checkpointer, memory_database())
         case Elsewhere.UNKNOWN:
             return open_database(place_of(settings))
+        case Postgres() as place:
+            return open_database(replace(place, patience=settings.database_timeout))
         case place:
             return open_database(place)

@@ -24,6 +24,9 @@ class Settings(BaseSettings):
     """Folder of the command line's database: checkpoints, artifacts, effect journal, run index."""
     database_url: SecretStr | None = None
     """Postgres database in its place, as `postgresql://user:password@host/name`; needs the extra `postgres`."""
+    database_timeout: PositiveFloat = 30.0
+    """Seconds a run waits for a Postgres server that went away, before it ends with `DatabaseLost`; when the server is
+    back, the run goes on where it was."""
     model: str | None = None
     """Chat model, as `openai:gpt-5` or a bare name; None: contract goals only, no key needed."""
     base_url: str | None = None

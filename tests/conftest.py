@@ -46,6 +46,16 @@ def postgres(server: "Server") -> Iterator["Postgres"]:
     server.drop(place)
 
 
+@pytest.fixture
+def mortal(server: "Server") -> Iterator["Postgres"]:
+    """A database of a server that the test may kill: it has all that was committed when it is started again."""
+    place = server.create()
+    server.harden(place)
+    yield place
+    server.start()
+    server.drop(place)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> "Place":
     """Where a database may lie: what holds on the one has to hold on the other."""

@@ -47,6 +47,7 @@ class Server:
         self._folder = Path(tempfile.mkdtemp(prefix="kpg-", dir="/tmp" if Path("/tmp").is_dir() else None))
         self._user = "nobody" if os.geteuid() == 0 else None
         self._numbers = count(1)
+        self._shell: subprocess.Popen[bytes] | None = None
         if self._user:
             os.chown(self._folder, pwd.getpwnam(self._user).pw_uid, -1)
         self._bin = _usable(binaries(), self._folder, self._user)
@@ -56,7 +57,9 @@ class Server:
             open_saver(database).conn.close()
 
     def start(self) -> None:
-        """Start the server, for the first time or again."""
+        """Start the server, for the first time or again; one that runs goes on."""
+        if self._shell is not None and self._shell.poll() is None:
+            return
         chosen = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
         command = [self._bin / "postgres", "-D", self._data, "-k", self._folder, *chosen]
         with (self._folder / "log").open("ab") as log:
@@ -74,6 +77,7 @@ class Server:
 
     def kill(self, by: signal.Signals = signal.SIGQUIT) -> None:
         """End the server at once, as a crash does: what it had not finished is rolled back at the next start."""
+        assert self._shell is not None
         os.kill(self.pid, by)
         self._shell.communicate(b"\n")
 
@@ -92,6 +96,10 @@ class Server:
         """Throw a database away, whoever still uses it."""
         self._ask(f"DROP DATABASE IF EXISTS {name_of(place)} WITH (FORCE)")
 
+    def harden(self, place: Postgres) -> None:
+        """Let a database keep what was committed when the server is killed."""
+        self._ask(f"ALTER DATABASE {name_of(place)} SET synchronous_commit = on")
+
     def place(self, name: str) -> Postgres:
         """Where a database of that name lies."""
         return Postgres(f"postgresql://kintsugi:secret@/{name}?host={self._folder}")
@@ -101,6 +109,7 @@ class Server:
         return self._folder / "data"
 
     def _await(self) -> None:
+        assert self._shell is not None
         deadline = time.monotonic() + SECONDS
         while True:
             try:

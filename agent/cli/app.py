@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from agent.cli.environment import load_settings, read_dotenv
 from agent.cli.exits import EXITS, BadInput, Code, unexpected
 from agent.cli.screen import errors
+from agent.store.connection import DatabaseLost
 
 
 class Commands(TyperGroup):
@@ -24,7 +25,7 @@ class Commands(TyperGroup):
         """Run the command that was named."""
         try:
             return super().invoke(ctx)
-        except BadInput as error:
+        except (BadInput, DatabaseLost) as error:
             errors().print(f"kintsugi: {error}", style="red", markup=False)
             raise typer.Exit(Code.USAGE) from error
 

@@ -19,6 +19,7 @@ from agent.core.goal import Goal
 from agent.core.limits import Ledger
 from agent.core.plan import Plan
 from agent.goal_file import load_goal
+from agent.store.connection import DatabaseLost
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def work(session: Session, given: object, manner: Manner, source: str | None = N
         _tell_start(screen, session, given)
     try:
         standing = drive(session, given, _watch(screen, session, manner), _person(screen, manner), source)
-    except Interrupted as stopped:
+    except (Interrupted, DatabaseLost) as stopped:
         again = session.home.command("resume", session.thread)
         errors().print(f"{stopped}; the state is kept. Go on with: {again}", markup=False)
         return Code.INTERRUPTED

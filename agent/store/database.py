@@ -42,7 +42,9 @@ class Database:
 def place_of(settings: Settings, name: str = "kintsugi.db") -> Place:
     """Where the settings say: in Postgres if they name one, else in a file of the home folder."""
     url = settings.database_url
-    return settings.home / name if url is None else Postgres(url.get_secret_value())
+    if url is None:
+        return settings.home / name
+    return Postgres(url.get_secret_value(), settings.database_timeout)
 
 
 def open_database(place: Place | str = DEFAULT_PATH) -> Database:

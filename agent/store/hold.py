@@ -49,6 +49,11 @@ class Hold:
         """The fence: what is written under a smaller one is refused."""
         return self.lease.token
 
+    @property
+    def ended(self) -> bool:
+        """The call that took it is over."""
+        return self._ended.is_set()
+
     def listen(self, listener: Callable[[], None]) -> None:
         """Call this, on any thread, when something has changed."""
         self._listeners.append(listener)

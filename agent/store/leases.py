@@ -16,7 +16,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from agent.core.lease import Busy, Halt, Holder, Lease, Life, Standing, Superseded, standing, succeeded
-from agent.store.connection import Connection, transaction
+from agent.store.connection import Connection, DatabaseLost, transaction
 from agent.store.database import Database
 from agent.store.hold import Hold
 from agent.store.lane import Lane
@@ -50,7 +50,7 @@ class Leases:
     async def release(self, hold: Hold) -> None:
         """Give it back."""
         hold.end()
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, DatabaseLost):
             # bounded, because a generator that is collected may close on the very thread that would do this
             async with asyncio.timeout(_PATIENCE):
                 await self._lane.run(partial(_release, hold))
@@ -69,7 +69,8 @@ class Leases:
             yield taken
         finally:
             taken.end()
-            self._lane.call(partial(_release, taken))
+            with suppress(DatabaseLost):  # it runs out by itself
+                self._lane.call(partial(_release, taken))
 
     def holder(self, thread: str) -> Lease | None:
         """Who holds the thread at this moment, if anybody does."""
@@ -120,7 +121,9 @@ class Leases:
             return Life.GONE
         if found.holder == myself():
             with _TAKING:
-                return Life.HOLDING if self._key(found) in _HOLDS else Life.GONE
+                here = _HOLDS.get(self._key(found))
+                # one that has ended could not say so: the database was away, or is about to be told
+                return Life.HOLDING if here is not None and not here.ended else Life.GONE
         return {True: Life.GONE, False: Life.RUNNING, None: Life.UNKNOWN}[is_gone(found.holder)]
 
     def _key(self, lease: Lease) -> tuple[object, str, int]:

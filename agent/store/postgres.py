@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import psycopg
 
 PATIENCE = 30.0
-"""Seconds to wait for a server that went away; as long as SQLite waits for another process."""
+"""Seconds to wait for a server that went away, where nothing else is said; as long as SQLite waits for a process."""
 
 PAUSE = 0.2
 """Seconds between two tries to reach it again."""
@@ -29,6 +29,9 @@ _DEFAULTS = {
     "tcp_user_timeout": "30000",
 }
 """What a URL that does not say otherwise means."""
+
+HOW: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
+"""Each statement by itself; none is prepared, for a pooler may hand each to another server process."""
 
 _BEGIN = """BEGIN;
 SET LOCAL idle_in_transaction_session_timeout = '30s';
@@ -46,6 +49,8 @@ class Postgres:
 
     url: str = field(repr=False)
     """Or libpq's `name=value` spelling."""
+    patience: float = PATIENCE
+    """Seconds to wait for the server when it went away."""
 
     def conninfo(self) -> str:
         """What libpq is given.
@@ -87,12 +92,36 @@ class Postgres:
         return found
 
 
+class Outage:
+    """How long a server has been away. Once it was waited for long enough, who still asks is told at once."""
+
+    def __init__(self, place: Postgres) -> None:
+        self._place = place
+        self._since: float | None = None
+
+    def outlasts(self, error: Exception) -> None:
+        """It could not be reached, once more.
+
+        Raises:
+            DatabaseLost: it was waited for long enough.
+        """
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if now >= self._since + self._place.patience:
+            raise lost(self._place, error) from error
+
+    def over(self) -> None:
+        """It is back."""
+        self._since = None
+
+
 class PostgresConnection:
     """A connection that is made again when it broke, and closes when nobody holds it."""
 
     def __init__(self, place: Postgres) -> None:
         self._place = place
-        self._connection = _connected(place)
+        self._connection = connected(place)
+        self._outage = Outage(place)
         self._within = False
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
@@ -129,12 +158,12 @@ class PostgresConnection:
     @contextmanager
     def _watched(self) -> Iterator["psycopg.Connection[Any]"]:
         if self._connection.closed and not self._within:
-            self._connection = _connected_again(self._place)
+            self._connection = connected_again(self._place, self._outage)
         try:
             yield self._connection
         except Exception as error:
             if self._connection.closed:
-                raise _lost(self._place, error) from error
+                raise lost(self._place, error) from error
             raise
 
 
@@ -166,31 +195,47 @@ def _up_to_date(connection: PostgresConnection, place: Postgres) -> bool:
     return found == SCHEMA
 
 
-def _connected(place: Postgres) -> "psycopg.Connection[Any]":
+def connected(place: Postgres, **kwargs: Any) -> "psycopg.Connection[Any]":
+    """A connection on which each statement commits by itself.
+
+    Raises:
+        DatabaseRefused: the server cannot be reached or does not let us.
+    """
     driver = _driver()
     try:
-        # autocommit: each statement by itself; no prepared statements: a pooler may hand each to another server
-        made: psycopg.Connection[Any] = driver.connect(place.conninfo(), autocommit=True, prepare_threshold=None)
+        made: psycopg.Connection[Any] = driver.connect(place.conninfo(), **HOW, **kwargs)
     except driver.Error as error:
-        raise DatabaseRefused(f"cannot reach {place}: {_first_line(error)}") from error
+        raise refused(place, error) from error
     return made
 
 
-def _connected_again(place: Postgres) -> "psycopg.Connection[Any]":
-    deadline = time.monotonic() + PATIENCE
+def connected_again(place: Postgres, outage: Outage, **kwargs: Any) -> "psycopg.Connection[Any]":
+    """Likewise, after the server went away.
+
+    Raises:
+        DatabaseLost: it did not come back in time.
+    """
     while True:
         try:
-            return _connected(place)
+            made = connected(place, **kwargs)
         except DatabaseRefused as error:
-            if time.monotonic() > deadline:
-                raise _lost(place, error) from error
+            outage.outlasts(error)
             time.sleep(PAUSE)
+        else:
+            outage.over()
+            return made
 
 
-def _lost(place: Postgres, error: Exception) -> DatabaseLost:
+def refused(place: Postgres, error: Exception) -> DatabaseRefused:
+    """Why a server cannot be used."""
+    return DatabaseRefused(f"cannot reach {place}: {_first_line(error)}")
+
+
+def lost(place: Postgres, error: Exception) -> DatabaseLost:
+    """What to do about a server that went away."""
     return DatabaseLost(
-        f"the database {place} went away ({_first_line(error)}): when it is back, go on with the run; "
-        "what was recorded is still there"
+        f"the database {place} went away and did not come back ({_first_line(error)}); what was recorded is still "
+        "there: when it is back, go on with the run"
     )
 
 

@@ -1,11 +1,13 @@
 """The fence of checkpoints in Postgres: a run that has lost its thread is refused in the transaction that would write.
 
 The transaction takes the lock under which leases change hands, so that none does between the look and the commit.
+One that the server went away from is tried once more, on a connection made again: twice the same is as good as once.
 """
 
 import copy
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
@@ -14,6 +16,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import dict_row
 
 from agent.core.lease import Superseded
+from agent.store.connection import DatabaseLost
 from agent.store.hold import Hold, held
 from agent.store.postgres import lock_of
 
@@ -38,11 +41,19 @@ class FencedPostgresSaver(_View, PostgresSaver):
 
     def put(self, config: RunnableConfig, *args: Any) -> RunnableConfig:
         """Save a checkpoint."""
-        return super(_View, self._for(config)).put(config, *args)
+        put = partial(super(_View, self._for(config)).put, config, *args)
+        try:
+            return put()
+        except DatabaseLost:
+            return put()
 
     def put_writes(self, config: RunnableConfig, *args: Any) -> None:
         """Save what a task wrote."""
-        super(_View, self._for(config)).put_writes(config, *args)
+        put = partial(super(_View, self._for(config)).put_writes, config, *args)
+        try:
+            put()
+        except DatabaseLost:
+            put()
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[Any]:
@@ -67,11 +78,19 @@ class FencedAsyncPostgresSaver(_View, AsyncPostgresSaver):
 
     async def aput(self, config: RunnableConfig, *args: Any) -> RunnableConfig:
         """Save a checkpoint."""
-        return await super(_View, self._for(config)).aput(config, *args)
+        put = partial(super(_View, self._for(config)).aput, config, *args)
+        try:
+            return await put()
+        except DatabaseLost:
+            return await put()
 
     async def aput_writes(self, config: RunnableConfig, *args: Any) -> None:
         """Save what a task wrote."""
-        await super(_View, self._for(config)).aput_writes(config, *args)
+        put = partial(super(_View, self._for(config)).aput_writes, config, *args)
+        try:
+            await put()
+        except DatabaseLost:
+            await put()
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[Any]:

@@ -1,11 +1,15 @@
 """Real tools for the command line's tests. They read and write files of the working directory."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from langchain_core.tools import BaseTool
 
 from agent.tools.contracts import contract
+
+during: Callable[[], object] = list
+"""What happens while something is written."""
 
 
 @contract(effect="read_only", produces="numbers", ensures="size(artifacts.numbers) > 0")
@@ -74,6 +78,7 @@ def invent_numbers() -> list[int]:
 def note(tool: str) -> None:
     with Path("calls").open("a") as log:
         log.write(f"{tool}\n")
+    during()
 
 
 def bad_predicate() -> list[BaseTool]:

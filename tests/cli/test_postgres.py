@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from agent.store.postgres import Postgres
+from tests.cli import jobs
 from tests.cli.conftest import JOBS, calls
 
 GOLDEN = "tests.store.golden.jobs:TOOLS"
@@ -36,6 +37,24 @@ def test_a_run_waits_for_its_answer_and_its_goal_can_be_changed(cli, folder):
     assert "Satisfied: " in cli("resume", "7", "--answer", '{"choice": "answer", "value": "by hand"}').stdout
     assert "Satisfied: " in cli("goal", "7", "--want", "total").stdout
     assert calls(folder) == ["charge_card", "write_total"]
+
+
+def test_a_server_that_dies_in_the_middle_is_one_sentence_and_the_run_is_resumed(
+    cli, folder, mortal, server, monkeypatch
+):
+    monkeypatch.setenv("KINTSUGI_DATABASE_URL", mortal.url)
+    monkeypatch.setenv("KINTSUGI_DATABASE_TIMEOUT", "0.2")
+    monkeypatch.setattr(jobs, "during", server.kill)
+    result = cli("run", "goal.toml", "--tools", JOBS, "--thread", "9", code=130)
+    said = " ".join(result.stderr.split())
+    assert "went away and did not come back" in said
+    assert "Go on with: kintsugi resume 9" in said
+    assert "secret" not in result.output
+    assert "cannot reach" in " ".join(cli("threads", code=2).stderr.split())
+    monkeypatch.setattr(jobs, "during", list)
+    server.start()
+    assert "Satisfied: " in cli("resume", "9").stdout
+    assert calls(folder) == ["write_total"]
 
 
 def test_a_demo_runs(cli):
