@@ -13,7 +13,7 @@ from agent.core.plan import Step
 from agent.core.repeating import noted, repeats
 from agent.core.value import ArtifactName, Value
 
-_OF_THE_CALL = ("call", "drawn", "needs", "preconditions", "effects", "effect", "idempotent")
+_OF_THE_CALL = ("call", "drawn", "intent", "needs", "preconditions", "effects", "effect", "idempotent")
 """What a step has from the tool that it calls."""
 
 

@@ -15,7 +15,8 @@ from pydantic import JsonValue
 from agent.core.goal import Criterion, Goal
 from agent.scenarios.export_data import QUARTER, WEEKS, days_of, orders_of, total
 from agent.scenarios.export_desk import ExportDesk
-from agent.scenarios.export_service import ExportClient, serving
+from agent.scenarios.export_service import serving
+from agent.scenarios.loopback import ServiceClient
 from agent.scenarios.scenario import ChangeGoal, Conditions, Prepared, Scenario, tally_in
 from agent.scenarios.warehouse import Loaded, Warehouse
 from agent.tools.contracts import contract
@@ -43,12 +44,12 @@ def _open(workspace: Path, conditions: Conditions, _: ChangeGoal) -> Iterator[Pr
     with serving(ExportDesk(workspace, tally_in(workspace), conditions.faults)) as port:
         yield Prepared(
             goal=GOAL,
-            tools=_tools(ExportClient(port), warehouse),
+            tools=_tools(ServiceClient(port), warehouse),
             notes=(f"export service: http://127.0.0.1:{port}", f"warehouse: {workspace / _WAREHOUSE}"),
         )
 
 
-def _tools(client: ExportClient, warehouse: Warehouse) -> list[BaseTool]:
+def _tools(client: ServiceClient, warehouse: Warehouse) -> list[BaseTool]:
     return [
         _confirm_export(client),
         _read_schema(client),
@@ -58,7 +59,7 @@ def _tools(client: ExportClient, warehouse: Warehouse) -> list[BaseTool]:
     ]
 
 
-def _confirm_export(client: ExportClient) -> BaseTool:
+def _confirm_export(client: ServiceClient) -> BaseTool:
     @contract(produces="export", effect="read_only", ensures="size(artifacts.export.weeks) > 0")
     def confirm_export() -> JsonValue:
         """Confirm that the export landed."""
@@ -67,7 +68,7 @@ def _confirm_export(client: ExportClient) -> BaseTool:
     return confirm_export
 
 
-def _read_schema(client: ExportClient) -> BaseTool:
+def _read_schema(client: ServiceClient) -> BaseTool:
     # No probe on purpose: nobody looks at the schema again until a load proves it wrong.
     @contract(needs="export", produces="schema", effect="read_only", ensures="size(artifacts.schema.net) > 0")
     def read_schema() -> JsonValue:
@@ -77,7 +78,7 @@ def _read_schema(client: ExportClient) -> BaseTool:
     return read_schema
 
 
-def _load_week(client: ExportClient, warehouse: Warehouse) -> BaseTool:
+def _load_week(client: ServiceClient, warehouse: Warehouse) -> BaseTool:
     @contract(
         needs="export schema",
         produces="loaded_{week}",
@@ -102,7 +103,7 @@ def _load_week(client: ExportClient, warehouse: Warehouse) -> BaseTool:
     return load_week
 
 
-def _fetched(client: ExportClient, week: str, day: str | None, net: dict[str, int]) -> list[Loaded]:
+def _fetched(client: ServiceClient, week: str, day: str | None, net: dict[str, int]) -> list[Loaded]:
     columns = ("order", "day", "region", "units", *net)
     query = {"week": week, "columns": ",".join(columns)} | ({"day": day} if day else {})
     found = client.get("/rows", **query)
@@ -132,7 +133,7 @@ def _recompute_aggregates(warehouse: Warehouse) -> BaseTool:
     return recompute_aggregates
 
 
-def _post_summary(client: ExportClient) -> BaseTool:
+def _post_summary(client: ServiceClient) -> BaseTool:
     def posted(quarter: str) -> JsonValue:
         summaries = client.get("/summaries")
         assert isinstance(summaries, list)

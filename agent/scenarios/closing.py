@@ -32,7 +32,7 @@ from agent.scenarios.closing_data import (
 from agent.scenarios.closing_ledger import ledger_tools
 from agent.scenarios.closing_office import Office, serving
 from agent.scenarios.closing_stock import filing_tool, stock_tools
-from agent.scenarios.export_service import ExportClient
+from agent.scenarios.loopback import ServiceClient
 from agent.scenarios.scenario import ChangeGoal, Conditions, Prepared, Scenario, conditions_in, tally_in
 
 GOAL = Goal(
@@ -54,7 +54,7 @@ def _open(workspace: Path, conditions: Conditions, _: ChangeGoal) -> Iterator[Pr
     books = Books(workspace, conditions)
     books.go_on()
     with serving(Office(workspace, tally_in(workspace), conditions.faults)) as port:
-        client = ExportClient(port)
+        client = ServiceClient(port)
         yield Prepared(
             goal=GOAL,
             tools=[*ledger_tools(books), *stock_tools(books, client), filing_tool(client)],

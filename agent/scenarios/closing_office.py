@@ -9,14 +9,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import JsonValue
 
 from agent.scenarios.closing_data import SHELVES
-from agent.scenarios.loopback import LoopbackServer, answering
+from agent.scenarios.loopback import JsonFront, LoopbackServer, answering
 from agent.scenarios.tally import Tally
 
 BUSY = "south"
@@ -74,31 +73,19 @@ class _Server(LoopbackServer):
         super().__init__(_Front)
 
 
-class _Front(BaseHTTPRequestHandler):
+class _Front(JsonFront):
     server: _Server
 
     def do_GET(self) -> None:
         """Answer a read."""
         target = urlsplit(self.path)
         if target.path == "/counts":
-            return self._send(self.server.office.count(parse_qs(target.query)["depot"][0]))
-        return self._send(list(self.server.office.booked(target.path.strip("/"))))
+            return self.answer(self.server.office.count(parse_qs(target.query)["depot"][0]))
+        return self.answer(list(self.server.office.booked(target.path.strip("/"))))
 
     def do_POST(self) -> None:
         """Answer a write; or be cut off with the work done."""
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-        if self.server.office.book(urlsplit(self.path).path.strip("/"), body):
-            return self._send({"booked": True}, HTTPStatus.CREATED)
+        if self.server.office.book(urlsplit(self.path).path.strip("/"), self.received()):
+            return self.answer({"booked": True}, HTTPStatus.CREATED)
         self.close_connection = True
         return None
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the terminal belongs to the run."""
-
-    def _send(self, answer: JsonValue, status: HTTPStatus = HTTPStatus.OK) -> None:
-        body = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)

@@ -5,14 +5,14 @@ from pydantic import JsonValue
 
 from agent.scenarios.closing_books import STOCKLIST, Books
 from agent.scenarios.closing_data import DEPOTS, differences_of, stocklist_text
-from agent.scenarios.export_service import ExportClient
+from agent.scenarios.loopback import ServiceClient
 from agent.tools.contracts import contract
 
 Pieces = dict[str, int]
 """Pieces by article."""
 
 
-def stock_tools(books: Books, office: ExportClient) -> list[BaseTool]:
+def stock_tools(books: Books, office: ServiceClient) -> list[BaseTool]:
     """All tools of the branch."""
     return [_read_book(books), _count_depot(office), _compare(), _adjust_depot(office), _write_stocklist(books)]
 
@@ -27,7 +27,7 @@ def _read_book(books: Books) -> BaseTool:
     return read_book
 
 
-def _count_depot(office: ExportClient) -> BaseTool:
+def _count_depot(office: ServiceClient) -> BaseTool:
     @contract(
         produces="count_{depot}",
         each={"depot": "depots"},
@@ -55,7 +55,7 @@ def _compare() -> BaseTool:
     return compare_counts
 
 
-def _adjust_depot(office: ExportClient) -> BaseTool:
+def _adjust_depot(office: ServiceClient) -> BaseTool:
     def booked(depot: str) -> JsonValue:
         found = office.get("/adjustments")
         assert isinstance(found, list)
@@ -96,7 +96,7 @@ def _write_stocklist(books: Books) -> BaseTool:
     return write_stocklist
 
 
-def filing_tool(office: ExportClient) -> BaseTool:
+def filing_tool(office: ServiceClient) -> BaseTool:
     """The one tool that needs both branches."""
 
     def filed(period: str) -> JsonValue:

@@ -121,7 +121,10 @@ class Writes:
             step = write.task.step
             again = step.model_copy(update={"repetition": step.repetition + 1})
             return await self._bracketed(self._write(write.task.model_copy(update={"step": again})))
-        return checked(write.task, begun.result, seen, "recorded")
+        result = checked(write.task, begun.result, seen, "recorded")
+        if result.error and result.error.kind == "verdict" and write.task.step.idempotent:
+            return await self._repeated(write)  # it was done, and others have changed what it left
+        return result
 
     async def _reconcile(self, write: Write, begun: Open, error: ErrorFacts | None = None) -> Result:
         """An intent without an outcome: look for the effect; absent means the call may be made.

@@ -45,4 +45,4 @@ def test_ones_own_writing_tools_are_called_only_when_that_is_said(cli, document)
 def test_an_unknown_name_is_refused_with_the_scenarios_there_are(cli, before):
     if before:
         cli("demo", "config-report")
-    assert "scenarios: backfill, config-report, closing" in cli("mutate", "nothing", code=2).stderr
+    assert "scenarios: backfill, config-report, closing, memo" in cli("mutate", "nothing", code=2).stderr

@@ -300,6 +300,24 @@ def test_what_the_world_lost_is_made_again() -> None:
     assert (there.rows, calls["make_x"]) == (["row"], 2)
 
 
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_what_others_altered_is_made_again_only_where_that_is_harmless(idempotent: bool) -> None:
+    calls, there = Calls(), {"x": 0}
+
+    def write() -> int:
+        there["x"] = 1
+        return 1
+
+    promised = {"ensures": PROMISE, "observe": lambda: there["x"] or None, "idempotent": idempotent}
+    tools = [calls.tool("x", "", write, effect="mutating", **promised)]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    run(graph, goal("x"))
+    there["x"] = 7
+    end = run(graph, goal("x"))
+    assert bool(end["outcome"] and end["outcome"].status == "satisfied") == idempotent  # else a person is asked
+    assert (calls["make_x"], there["x"]) == ((2, 1) if idempotent else (1, 7))
+
+
 # --- killed between ---------------------------------------------------------------------------------------------
 
 

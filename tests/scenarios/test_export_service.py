@@ -13,7 +13,8 @@ from agent.scenarios import SCENARIOS
 from agent.scenarios import export_desk as desk_module
 from agent.scenarios.export_data import WEEKS, days_of, orders_of, total
 from agent.scenarios.export_desk import ExportDesk
-from agent.scenarios.export_service import ExportClient, ExportError, serving
+from agent.scenarios.export_service import serving
+from agent.scenarios.loopback import ServiceClient, ServiceError
 from agent.scenarios.tally import Tally
 from agent.scenarios.warehouse import Loaded, Warehouse
 from agent.tools.contracts import contract_of
@@ -22,19 +23,19 @@ SCENARIO = SCENARIOS["backfill"]
 
 
 @contextmanager
-def service(folder: Path, faults: bool = True) -> Iterator[ExportClient]:
+def service(folder: Path, faults: bool = True) -> Iterator[ServiceClient]:
     with serving(ExportDesk(folder, Tally(folder / "counts.db"), faults)) as port:
-        yield ExportClient(port)
+        yield ServiceClient(port)
 
 
-def rows(client: ExportClient, week: str, columns: str = "order,revenue_net", **day: str) -> list:
+def rows(client: ServiceClient, week: str, columns: str = "order,revenue_net", **day: str) -> list:
     found = client.get("/rows", week=week, columns=columns, **day)
     assert isinstance(found, list)
     return found
 
 
-def refused(client: ExportClient, week: str, columns: str = "order,revenue_net") -> ExportError:
-    with pytest.raises(ExportError) as caught:
+def refused(client: ServiceClient, week: str, columns: str = "order,revenue_net") -> ServiceError:
+    with pytest.raises(ServiceError) as caught:
         rows(client, week, columns)
     return caught.value
 
@@ -77,14 +78,14 @@ def test_the_large_week_is_refused_whole_and_given_by_days(tmp_path):
         assert [row["order"] for row in by_days] == [order.order for order in orders_of(WEEKS[2])]
 
 
-def serve_in_order(client: ExportClient) -> dict[str, object]:
+def serve_in_order(client: ServiceClient) -> dict[str, object]:
     """Ask for all weeks at once, mend what can be mended, and say what became of each."""
     outcome: dict[str, object] = {}
 
     def ask(week: str) -> None:
         try:
             outcome[week] = len(rows(client, week))
-        except ExportError as error:
+        except ServiceError as error:
             if error.status == 413:
                 outcome[week] = sum(len(rows(client, week, day=day)) for day in days_of(week))
             elif error.status == 504:
@@ -140,9 +141,9 @@ def test_an_error_says_its_status_and_its_reason_to_the_boundary(tmp_path):
         rows(client, WEEKS[0])
         facts = facts_of(refused(client, WEEKS[1]))
         assert (facts.status, facts.message) == (504, "504 Gateway Timeout: gateway timeout")
-        with pytest.raises(ExportError, match="404 Not Found: there is nothing at /elsewhere"):
+        with pytest.raises(ServiceError, match="404 Not Found: there is nothing at /elsewhere"):
             client.post("/elsewhere", {})
-        with pytest.raises(ExportError, match="404 Not Found"):
+        with pytest.raises(ServiceError, match="404 Not Found"):
             client.get("/elsewhere")
 
 

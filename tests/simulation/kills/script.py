@@ -13,6 +13,9 @@ SCENARIOS = (
     "config-report:criteria-changed",
     "closing",
     "closing:rates-corrected",
+    "memo",
+    "memo:funding-down",
+    "memo:nothing-published",
 )
 """The packaged scenarios, each with each of its events."""
 
