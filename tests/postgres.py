@@ -96,6 +96,20 @@ class Server:
         """Throw a database away, whoever still uses it."""
         self._ask(f"DROP DATABASE IF EXISTS {name_of(place)} WITH (FORCE)")
 
+    def load(self, dump: bytes) -> Postgres:
+        """Make a database of what `dump` gave, of this server or of one of another version."""
+        place = self.create(template="template1")
+        with psycopg.connect(place.url, autocommit=True) as connection:
+            connection.execute(dump)
+        return place
+
+    def dump(self, place: Postgres) -> bytes:
+        """All of a database as SQL."""
+        command = [self._bin / "pg_dump", "--inserts", "--no-owner", "--no-privileges", place.url]
+        dumped = subprocess.run(command, check=True, capture_output=True, **self._as_user()).stdout
+        # newer ones write a line for the shell that usually reads it
+        return b"".join(each for each in dumped.splitlines(keepends=True) if not each.startswith(b"\\"))
+
     def harden(self, place: Postgres) -> None:
         """Let a database keep what was committed when the server is killed."""
         self._ask(f"ALTER DATABASE {name_of(place)} SET synchronous_commit = on")

@@ -1,5 +1,6 @@
 """Databases on disk, and child processes that stop where a test wants them to."""
 
+import gzip
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -41,6 +42,23 @@ def child() -> Iterator[Callable[..., Child]]:
     for each in children:
         each.kill()
         each.communicate()
+
+
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("schema-*.gz"))
+
+
+@pytest.fixture(params=GOLDEN, ids=lambda each: each.name.removesuffix(".gz"))
+def old(request: pytest.FixtureRequest, path: Path) -> Iterator[Place]:
+    """A database as an earlier release has left it."""
+    content = gzip.decompress(request.param.read_bytes())
+    if ".db" in request.param.suffixes:
+        path.write_bytes(content)
+        yield path
+        return
+    server = request.getfixturevalue("server")
+    place = server.load(content)
+    yield place
+    server.drop(place)
 
 
 def spelled(place: Place) -> str:

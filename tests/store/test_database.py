@@ -175,24 +175,3 @@ def test_a_file_that_cannot_be_written_is_refused_at_once(path: Path) -> None:
     open_database(path).close()
     path.chmod(0o400)
     assert "check the permissions" in refused(path)
-
-
-OPEN_AT_ONCE = """
-import sys
-from pathlib import Path
-from agent.store.database import open_database
-print("ready", flush=True)
-sys.stdin.readline()
-open_database(Path(sys.argv[1])).close()
-print("opened", flush=True)
-"""
-
-
-def test_several_processes_may_create_one_database_at_once(path: Path, child: Callable[..., Child]) -> None:
-    openers = [child(OPEN_AT_ONCE, path) for _ in range(4)]
-    assert [opener.stdout and opener.stdout.readline() for opener in openers] == ["ready\n"] * 4
-    for opener in openers:
-        assert opener.stdin is not None
-        opener.stdin.write("go\n")
-        opener.stdin.flush()
-    assert [opener.stdout and opener.stdout.readline() for opener in openers] == ["opened\n"] * 4

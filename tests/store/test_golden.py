@@ -1,7 +1,6 @@
 """Databases of every released schema are still understood: runs listed, state read, resumed, effects found."""
 
 import asyncio
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,24 +14,22 @@ from agent.core.limits import Limits
 from agent.settings import Settings
 from agent.store.artifacts import DatabaseArtifacts
 from agent.store.checkpoints import open_saver
-from agent.store.database import Database, open_database
+from agent.store.database import Database, Place, open_database
 from agent.store.inbox import GoalInbox
 from agent.store.journal import DatabaseJournal
 from agent.store.runs import RunIndex
 from agent.store.schema import SCHEMA
 from graphs.loop import LoopGraph
+from tests.store.conftest import GOLDEN
 from tests.store.golden.jobs import TEXT, TOOLS
 
-GOLDEN = sorted((Path(__file__).parent / "golden").glob("schema-*.db.gz"))
 
-
-@pytest.fixture(params=GOLDEN, ids=lambda each: each.name.split(".")[0])
-def golden(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+@pytest.fixture
+def golden(old: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """A golden database, in the world that its killed run left behind."""
     monkeypatch.chdir(tmp_path)
     Path("parcel").write_text("800")
-    Path("k.db").write_bytes(gzip.decompress(request.param.read_bytes()))
-    with open_database("k.db") as database:
+    with open_database(old) as database:
         yield database
 
 
@@ -99,5 +96,7 @@ def test_a_letter_in_its_inbox_is_heard(golden: Database) -> None:
 
 
 def test_none_is_missing_and_none_is_of_a_schema_to_come() -> None:
-    assert [each.name for each in GOLDEN] == [f"schema-{number}.db.gz" for number in range(1, len(GOLDEN) + 1)]
-    assert 1 <= len(GOLDEN) <= SCHEMA
+    for first, kind in ((1, "db"), (2, "sql")):  # no Postgres had schema 1
+        found = sorted(each.name for each in GOLDEN if each.suffixes == [f".{kind}", ".gz"])
+        assert found == [f"schema-{number}.{kind}.gz" for number in range(first, first + len(found))]
+        assert first <= first + len(found) - 1 <= SCHEMA
