@@ -37,7 +37,7 @@ class Look(Value):
 
 
 class Start(Value):
-    """Start steps; with `wait` the executor then waits for the first to finish."""
+    """Start steps; with `wait` the executor then waits for the first to finish, else there is more to decide first."""
 
     move: Literal["start"] = "start"
     steps: tuple[StepId, ...]

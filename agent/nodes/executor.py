@@ -56,7 +56,8 @@ class Executor:
                 done_as = _on_occasion(step, state["goal"])
                 work = self._attempt(thread_of(config), scope, done_as, state["world"], doubtful, allowed)
                 scope.launch(step.id, work, mutating=step.effect is EffectClass.MUTATING)
-        finished = await scope.harvest(wait=move.wait if isinstance(move, Start) else True)
+        # what is broken is dealt with before anything is harvested: not sometimes before, sometimes after
+        finished = () if isinstance(move, Start) and not move.wait else await scope.harvest()
         made, paid = (sum(getattr(each.result, name) for each in finished) for name in ("tool_calls", "money"))
         ledger = state["ledger"].add(tool_calls=made, money=paid)
         for each in finished:

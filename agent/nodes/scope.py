@@ -95,13 +95,13 @@ class RunScope:
         if mutating:
             self._mutating.add(step)
 
-    async def harvest(self, wait: bool) -> tuple[Attempt, ...]:
-        """Whatever has finished; with `wait`, not before at least one has, or the run has to be looked at.
+    async def harvest(self) -> tuple[Attempt, ...]:
+        """Whatever has finished, not before at least one has, or the run has to be looked at.
 
         Raises:
             Superseded: another run has taken the thread over.
         """
-        if wait and self._tasks and not self._rung:
+        if self._tasks and not self._rung:
             self._bell = asyncio.get_running_loop().create_future()
             left = None if self._until is None else max(0.0, self._until - time.monotonic())
             waited: list[asyncio.Future[Any]] = [*self._tasks.values(), self._bell]

@@ -4,8 +4,8 @@
     S2 parse_config -> settings            S4 provision_db -> db_handle   (settings, schema)
                                            S5 generate_report -> report   (settings)
 
-The schema lacks the table that S4 stands on until it is published complete. The report has been written by
-then, and that is when an event, if one is asked for, changes the config file or the goal.
+The schema lacks the table that S4 stands on until it is fetched again. The report has been written by then, and
+that is when an event, if one is asked for, changes the config file or the goal.
 """
 
 import json

@@ -3,7 +3,6 @@
 Each says what it needs, what must hold before and after, and how to look at its artifact again.
 """
 
-import json
 import sqlite3
 import tomllib
 from contextlib import closing
@@ -50,7 +49,6 @@ def _fetch_config(world: ConfigWorld) -> BaseTool:
     )
     def fetch_config() -> str:
         """Fetch the config file."""
-        world.tally.add("fetch_config")
         return world.fetch_config()
 
     return fetch_config
@@ -71,14 +69,11 @@ def _fetch_schema(world: ConfigWorld) -> BaseTool:
         produces="schema",
         effect="read_only",
         ensures="size(artifacts.schema.tables) > 0",
-        observe=world.schema.read_text,
+        observe=world.look_at_schema,
     )
     def fetch_schema() -> JsonValue:
         """Fetch the database schema."""
-        world.tally.add("fetch_schema")
-        found: JsonValue = json.loads(world.schema.read_text())
-        world.schema_fetched()
-        return found
+        return world.fetch_schema()
 
     return fetch_schema
 
@@ -127,14 +122,12 @@ def _generate_report(world: ConfigWorld) -> BaseTool:
         ),
         effect="mutating",
         idempotent=True,
-        observe=lambda: as_written(world.report),
+        observe=world.look_at_report,
     )
     def generate_report(title: str, currency: str, budget: dict[str, int]) -> JsonValue:
         """Generate the report."""
         world.tally.add("generate_report")
-        report = written(world.report, report_text(title, currency, budget))
-        world.report_written()
-        return report
+        return written(world.report, report_text(title, currency, budget))
 
     return generate_report
 

@@ -1,19 +1,29 @@
-"""The world of the config-report scenario: a config file, a schema file, and what happens to both."""
+"""The world of the config-report scenario: a config file, a schema file, and what happens to both.
 
+What happens waits for what has to come before it, not for a time: one order of events on any machine.
+"""
+
+import json
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
+
+from pydantic import JsonValue
 
 from agent.core.goal import Criterion, Goal
-from agent.scenarios.publisher import COMPLETE, DRAFT, Publisher, publish
-from agent.scenarios.report import CHECKLIST, REPORT
+from agent.scenarios.publisher import COMPLETE, DRAFT, publish
+from agent.scenarios.report import CHECKLIST, REPORT, as_written
 from agent.scenarios.scenario import ChangeGoal, Conditions, tally_in, write_whole
 
 CONFIG_CHANGED = "config-changed"
 CRITERIA_CHANGED = "criteria-changed"
 
-SLOWER = 0.5
-"""Seconds that the config's share waits at most for the schema to be fetched first."""
+PATIENCE = 5.0
+"""Seconds that one thing waits for another at most: a plan of somebody else's may do without the other."""
+SLOWER = 0.1
+"""Seconds that what has waited still takes: the answer it has waited for is on its way."""
 
 CONFIG = """\
 title = "Budget by region"
@@ -61,7 +71,9 @@ class ConfigWorld:
         self.checklist = workspace / CHECKLIST
         self._conditions = conditions
         self._change_goal = change_goal
-        self._publisher = Publisher(self.schema)
+        self._fetched = Event()
+        self._finished = Event()
+        self._looked = False
         self._told = False
         if not self.config.exists():
             write_whole(self.config, CONFIG)
@@ -76,33 +88,59 @@ class ConfigWorld:
 
     @contextmanager
     def tended(self) -> Iterator[None]:
-        """Keep the publisher at work; what it and the event missed while nobody was here happens now."""
+        """Let happen now what fell out while nobody was here; at the end nobody is left waiting."""
         if self.tally.count("fetch_schema"):
-            self._publisher.note_fetch()
+            self._fetched.set()
         if self.report.exists():
-            self._go_on()
-        with self._publisher.working() if self._conditions.faults else nullcontext():
+            self._happen()
+        try:
             yield
+        finally:
+            self._let_go()
 
-    def schema_fetched(self) -> None:
-        """Note a fetch of the schema."""
-        self._publisher.note_fetch()
+    def fetch_schema(self) -> JsonValue:
+        """The schema file."""
+        self.tally.add("fetch_schema")
+        found: JsonValue = json.loads(self.schema.read_text())
+        self._looked = False
+        self._fetched.set()
+        return found
 
-    def report_written(self) -> None:
-        """Note that the report has been written: the moment of the event, then of the complete schema."""
-        self._go_on()
-        self._tell()
+    def look_at_schema(self) -> JsonValue:
+        """The schema as it stands: once more as it was fetched, then not before the report is finished."""
+        if self._fetched.is_set() and self._conditions.faults:
+            if self._looked and not self._finished.is_set():
+                self._await_report()
+            self._looked = True
+        found: JsonValue = json.loads(self.schema.read_text())
+        return found
 
     def fetch_config(self) -> str:
-        """The config file, from a share that is slower than the schema's: the same order of events on any machine."""
-        if self._conditions.faults:
-            self._publisher.await_fetch(SLOWER)
+        """The config file, from a share that is slower than the schema's."""
+        if self._conditions.faults and not self._fetched.is_set():
+            self._fetched.wait(PATIENCE)
+            time.sleep(SLOWER)
+        self.tally.add("fetch_config")
         return self.read_config()
 
     def read_config(self) -> str:
         """The config file as it stands."""
         self._tell()
         return self.config.read_text()
+
+    def look_at_report(self) -> JsonValue:
+        """The report as it stands; None when it is not there. Whoever has seen it has finished it."""
+        found = as_written(self.report)
+        if found is not None and not self._finished.is_set():
+            self._happen()
+            self._tell()
+        return found
+
+    def _await_report(self) -> None:
+        if self._finished.wait(PATIENCE):
+            time.sleep(SLOWER)
+        else:
+            self._happen()
 
     @property
     def _over(self) -> bool:
@@ -114,10 +152,17 @@ class ConfigWorld:
             self._told = True
             self._change_goal(CHANGED_GOAL)
 
-    def _go_on(self) -> None:
+    def _happen(self) -> None:
+        """The event, once, and the complete schema."""
         if self._conditions.event and not self._over:
             if self._conditions.event == CONFIG_CHANGED:
                 write_whole(self.config, CHANGED_CONFIG)
             # noted after the edit, which may safely be made twice, so that no kill can make it fall out
             self.tally.add("event")
-        self._publisher.note_report()
+        publish(self.schema, COMPLETE)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Nobody waits any more."""
+        self._fetched.set()
+        self._finished.set()

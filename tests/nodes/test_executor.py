@@ -112,19 +112,16 @@ async def test_a_step_in_flight_is_not_started_again() -> None:
     assert ran == ["SLOW", "X"]
 
 
-async def test_without_waiting_it_returns_with_what_has_finished_so_far() -> None:
-    scope = RunScope()
-
-    class Never:
-        async def run(self, task: Task) -> Result:
-            await asyncio.Event().wait()
-            return Result()
-
-    update = await executor(Never())(
-        state(plan=plan(step("x", status="running")), move=start("X", wait=False)), config(scope=scope)
-    )
-    assert (update["attempts"], update["phase"]) == ((), Phase.DISPATCHER)
-    await scope.close(0)
+async def test_without_waiting_it_leaves_what_has_finished_to_the_next_round() -> None:
+    scope, both = RunScope(), plan(step("x", status="running"), step("y", status="running"))
+    with ScriptedRunner(Result(value=1), Result(value=2)) as runner:
+        first = await executor(runner)(state(plan=both, move=start("X", "Y", wait=False)), config(scope=scope))
+        while any(each.get_name().startswith("step ") for each in asyncio.all_tasks()):
+            await asyncio.sleep(0)
+        again = await executor(runner)(state(plan=both, move=start("Y", wait=False)), config(scope=scope))
+        last = await executor(runner)(state(plan=both, move=Wait()), config(scope=scope))
+    assert [(each["attempts"], each["phase"]) for each in (first, again)] == [((), Phase.DISPATCHER)] * 2
+    assert [each.step for each in last["attempts"]] == ["X", "Y"]
 
 
 async def test_a_failed_attempt_is_told_as_it_was() -> None:

@@ -2,14 +2,17 @@
 
 import json
 import sqlite3
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.tools import BaseTool
 
 from agent.core.goal import Goal
 from agent.scenarios import SCENARIOS
+from agent.scenarios import config_world as world_module
+from agent.scenarios.publisher import COMPLETE, DRAFT
 from agent.tools.contracts import contract_of
 
 SCENARIO = SCENARIOS["config-report"]
@@ -33,11 +36,13 @@ def tables(workspace: Path) -> set[str]:
     return set(json.loads((workspace / "schema.json").read_text())["tables"])
 
 
-def until(condition) -> bool:
-    deadline = time.monotonic() + 5
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return condition()
+def look(tool: BaseTool, **args: object) -> Any:
+    probe = contract_of(tool).observe
+    assert probe is not None
+    return probe(**args)
+
+
+REPORT = {"title": "t", "currency": "EUR", "budget": {"north": 1}}
 
 
 def test_an_undisturbed_world_needs_no_recovery(tmp_path):
@@ -53,41 +58,73 @@ def test_an_undisturbed_world_needs_no_recovery(tmp_path):
     }
 
 
-def test_the_schema_lacks_users_until_it_was_fetched_and_the_report_is_written(tmp_path):
+def test_the_schema_lacks_users_until_the_report_is_finished_and_it_is_looked_at_again(tmp_path):
+    with SCENARIO.prepare(tmp_path) as prepared, ThreadPoolExecutor() as threads:
+        by = named(prepared.tools)
+        assert "users" not in by["fetch_schema"].invoke({})["tables"]
+        assert "users" not in look(by["fetch_schema"])["tables"]
+        again = threads.submit(look, by["fetch_schema"])
+        by["generate_report"].invoke(REPORT)
+        assert "users" not in tables(tmp_path)
+        look(by["generate_report"])
+        assert "users" in again.result()["tables"]
+        assert "users" in by["fetch_schema"].invoke({})["tables"]
+
+
+def test_the_config_comes_after_the_schema_was_fetched(tmp_path):
+    with SCENARIO.prepare(tmp_path) as prepared, ThreadPoolExecutor() as threads:
+        by = named(prepared.tools)
+        config = threads.submit(by["fetch_config"].invoke, {})
+        assert SCENARIO.counts(tmp_path) == {}
+        by["fetch_schema"].invoke({})
+        assert "EUR" in config.result()
+
+
+def test_a_plan_may_do_without_the_schema_or_without_the_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(world_module, "PATIENCE", 0.01)
     with SCENARIO.prepare(tmp_path) as prepared:
         by = named(prepared.tools)
-        by["generate_report"].invoke({"title": "t", "currency": "EUR", "budget": {"north": 1}})
-        assert "users" not in tables(tmp_path)
-        assert "users" not in by["fetch_schema"].invoke({})["tables"]
-        assert until(lambda: "users" in tables(tmp_path))
+        assert "EUR" in by["fetch_config"].invoke({})
+        by["fetch_schema"].invoke({})
+        assert [look(by["fetch_schema"])["tables"].keys() for _ in range(2)] == [DRAFT.keys(), COMPLETE.keys()]
 
 
-def test_a_publisher_that_was_killed_is_at_work_again_in_the_next_process(tmp_path):
+def test_what_was_done_before_a_kill_is_not_waited_for_in_the_next_process(tmp_path):
     with SCENARIO.prepare(tmp_path) as prepared:
         named(prepared.tools)["fetch_schema"].invoke({})
-    assert "users" not in tables(tmp_path)
     (tmp_path / "report.md").write_text("written before the kill")
-    with SCENARIO.prepare(tmp_path):
-        assert until(lambda: "users" in tables(tmp_path))
-
-
-def test_the_config_changes_when_the_report_has_been_written_and_only_once(tmp_path):
-    with SCENARIO.prepare(tmp_path, event="config-changed") as prepared:
+    with SCENARIO.prepare(tmp_path) as prepared:
         by = named(prepared.tools)
-        report = {"title": "t", "currency": "EUR", "budget": {"north": 1}}
         assert "EUR" in by["fetch_config"].invoke({})
-        by["generate_report"].invoke(report)
+        assert "users" in by["fetch_schema"].invoke({})["tables"]
+
+
+def finish(tools: list[BaseTool]) -> None:
+    """Up to the moment of the event: the report is written, and read back."""
+    by = named(tools)
+    by["fetch_schema"].invoke({})
+    by["generate_report"].invoke(REPORT)
+    look(by["generate_report"])
+
+
+@pytest.mark.parametrize("faults", [True, False])
+def test_the_config_changes_when_the_report_is_finished_and_only_once(tmp_path, faults):
+    with SCENARIO.prepare(tmp_path, event="config-changed", faults=faults) as prepared:
+        by = named(prepared.tools)
+        assert "EUR" in look(by["fetch_config"])
+        finish(prepared.tools)
         assert "USD" in by["fetch_config"].invoke({})
         (tmp_path / "config.toml").write_text("currency = 'GBP'")
-        by["generate_report"].invoke(report)
+        finish(prepared.tools)
         assert "GBP" in by["fetch_config"].invoke({})
 
 
-def test_the_goal_changes_when_the_report_has_been_written_and_stays_changed(tmp_path):
+@pytest.mark.parametrize("faults", [True, False])
+def test_the_goal_changes_when_the_report_is_finished_and_stays_changed(tmp_path, faults):
     heard: list[Goal] = []
-    with SCENARIO.prepare(tmp_path, event="criteria-changed", change_goal=heard.append) as prepared:
+    with SCENARIO.prepare(tmp_path, event="criteria-changed", faults=faults, change_goal=heard.append) as prepared:
         assert prepared.goal.wants == ("db_handle", "report")
-        named(prepared.tools)["generate_report"].invoke({"title": "t", "currency": "EUR", "budget": {"n": 1}})
+        finish(prepared.tools)
     with SCENARIO.prepare(tmp_path) as again:
         assert heard == [again.goal]
         assert again.goal.wants == ("db_handle", "report", "checklist")
@@ -112,10 +149,9 @@ def test_an_unknown_event_is_refused_with_those_that_exist(tmp_path):
 def test_a_database_is_provisioned_whole_once_and_never_silently_twice(tmp_path):
     with SCENARIO.prepare(tmp_path) as prepared:
         provision = named(prepared.tools)["provision_db"]
-        look = contract_of(provision).observe
         args = {"database": "r.db", "tables": {"users": ["id"], "orders": ["id", "amount"]}}
-        assert look is not None and look(database="r.db") is None
-        assert provision.invoke(args) == look(database="r.db") == {"file": "r.db", "tables": args["tables"]}
+        assert look(provision, database="r.db") is None
+        assert provision.invoke(args) == look(provision, database="r.db") == {"file": "r.db", "tables": args["tables"]}
         with pytest.raises(sqlite3.OperationalError, match="already exists"):
             provision.invoke(args)
 
@@ -135,8 +171,7 @@ def test_a_goal_that_nobody_heard_of_before_the_kill_is_told_when_the_world_is_l
         (tmp_path / "report.md").write_text("written before the kill")
     heard: list[Goal] = []
     with SCENARIO.prepare(tmp_path, change_goal=heard.append) as prepared:
-        look = contract_of(named(prepared.tools)["fetch_config"]).observe
-        assert look is not None and heard == []
-        look()
-        look()
+        assert heard == []
+        look(named(prepared.tools)["fetch_config"])
+        look(named(prepared.tools)["fetch_config"])
     assert heard == [prepared.goal]
