@@ -105,8 +105,8 @@ class Server:
 
     def dump(self, place: Postgres) -> bytes:
         """All of a database as SQL."""
-        command = [self._bin / "pg_dump", "--inserts", "--no-owner", "--no-privileges", place.url]
-        dumped = subprocess.run(command, check=True, capture_output=True, **self._as_user()).stdout
+        command = [str(self._bin / "pg_dump"), "--inserts", "--no-owner", "--no-privileges", place.url]
+        dumped: bytes = subprocess.run(command, check=True, capture_output=True, **self._as_user()).stdout
         # newer ones write a line for the shell that usually reads it
         return b"".join(each for each in dumped.splitlines(keepends=True) if not each.startswith(b"\\"))
 
