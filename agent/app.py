@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,6 +15,7 @@ from langgraph.store.base import BaseStore
 from agent.core.consent import Consent, unknown_tools
 from agent.core.phase import Phase
 from agent.models.planners import choose_planner
+from agent.models.roles import Models, named, passed
 from agent.nodes.bodies import Bodies
 from agent.nodes.classifier import Classifier
 from agent.nodes.dispatcher import Dispatcher
@@ -63,6 +64,7 @@ def build_graph(
     tools: Sequence[Any],
     *,
     model: BaseChatModel | None = None,
+    models: Mapping[str, BaseChatModel] | None = None,
     settings: Settings | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     store: BaseStore | None = None,
@@ -75,18 +77,22 @@ def build_graph(
 
     Args:
         tools: LangChain tools or functions; those with a `contract` can be planned without a model.
-        model: chat model for free-text goals, patches, unknown errors and ReAct steps.
+        model: chat model for free-text goals, patches, unknown errors and ReAct steps; default, where `models` is
+            not given either: as the settings name it. It is made to retry nothing by itself.
+        models: another one for some roles: `planner`, `replanner`, `executor`, `classifier`, `repairer`, `judge`.
         settings: limits, timeouts, escalation; default: from the environment.
         checkpointer: LangGraph saver; needed to resume, to ask a person, and to keep work between calls.
         store: LangGraph store for large artifacts; default: with the checkpoints.
 
     Raises:
-        ValueError: two tools of one name, a stand-in for an unknown tool, or settings that make no sense.
+        ValueError: two tools of one name, a stand-in for an unknown tool, an unknown role, a key that is missing, or
+            settings that make no sense.
         DatabaseRefused: the checkpoints' database is damaged, newer than this release, or not accessible.
     """
     chosen = settings or Settings()
     database = _database_beside(checkpointer, chosen)
-    return assemble(tools, database, chosen, model=model, checkpointer=checkpointer, store=store)
+    roles = named(chosen) if model is None and models is None else passed(model, models)
+    return assemble(tools, database, chosen, models=roles, checkpointer=checkpointer, store=store)
 
 
 def assemble(
@@ -95,22 +101,23 @@ def assemble(
     settings: Settings,
     *,
     model: BaseChatModel | None = None,
+    models: Models | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     store: BaseStore | None = None,
     clock: Clock | None = None,
     planner: Planner | None = None,
 ) -> LoopGraph:
     """Build the runtime over an open database; for the command line, servers and tests."""
-    registry, clock = Registry(tools), clock or SystemClock()
+    registry, clock, roles = Registry(tools), clock or SystemClock(), models or passed(model)
     beside = checkpointer is not None and not isinstance(lie_in(checkpointer), Elsewhere)
     artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else DatabaseArtifacts(database, beside)
     bodies, inbox = Bodies(artifacts, settings.inline_bytes), GoalInbox(database)
     caller = Caller(registry, settings.step_timeout)
-    react, patcher, scope_model = _model_ports(model, registry, settings) if model is not None else (None, None, None)
+    react, patcher, scope_model = _model_ports(roles, registry, settings)
     consent = _consent(registry, settings)
     runner = ToolRunner(registry, caller, DatabaseJournal(database, settings.inline_bytes), react, consent)
-    asks, readers = settings.escalation == "ask", model is not None or planner is not None
-    planner = planner or choose_planner(registry, model)
+    asks, readers = settings.escalation == "ask", roles.any or planner is not None
+    planner = planner or choose_planner(registry, roles.planner, roles.replanner, settings.persona)
     contracts, limits = registry.contracts, settings.limits
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(clock),
@@ -145,13 +152,21 @@ def _consent(registry: Registry, settings: Settings) -> Consent:
     return Consent(approve=settings.approve, tools=tools, contracts=registry.contracts)
 
 
-def _model_ports(model: BaseChatModel, registry: Registry, settings: Settings) -> tuple[ReactLoop, Patcher, ScopeModel]:
-    """What a model adds. Loaded only when there is one: contract goals need none of it."""
+def _model_ports(
+    models: Models, registry: Registry, settings: Settings
+) -> tuple[ReactLoop | None, Patcher | None, ScopeModel | None]:
+    """What models add. Loaded only when there is one: contract goals need none of it."""
+    if not models.any:
+        return None, None, None
     from agent.models.patcher import ModelPatcher
     from agent.models.scope import ModelScope
     from graphs.react import build_react
 
-    return build_react(model, registry, settings.limits), ModelPatcher(model), ModelScope(model)
+    return (
+        build_react(models.executor, registry, settings.limits) if models.executor else None,
+        ModelPatcher(models.repairer) if models.repairer else None,
+        ModelScope(models.classifier) if models.classifier else None,
+    )
 
 
 _MEMORY: WeakKeyDictionary[BaseCheckpointSaver[Any], Database] = WeakKeyDictionary()

@@ -4,13 +4,46 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PositiveFloat, SecretStr
+from pydantic import BeforeValidator, Field, PositiveFloat, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from agent.core.consent import Approve
 from agent.core.limits import Limits
 from agent.core.spending import Price
-from agent.core.value import words
+from agent.core.value import Value, words
+
+DOUBTER = (
+    "The plan before this one was drawn by somebody else, and it broke. Do not defend it: ask what it took for "
+    "granted, and look at that first."
+)
+
+
+class RoleModel(Value):
+    """The model of one role, where it is another than `model`; what is not said here is as it is there."""
+
+    model: str | None = None
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    """A key is sent only to the server that it was given for: another `base_url` needs its own."""
+    max_tokens: int | None = Field(default=None, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name(cls, data: object) -> object:
+        """Take a bare name."""
+        return {"model": data} if isinstance(data, str) else data
+
+
+class RoleModels(Value):
+    """Models by role."""
+
+    planner: RoleModel = RoleModel()
+    replanner: RoleModel = RoleModel()
+    """Draws anew what broke; another model than the planner's is less fond of the plan that failed."""
+    executor: RoleModel = RoleModel()
+    classifier: RoleModel = RoleModel()
+    repairer: RoleModel = RoleModel()
+    judge: RoleModel = RoleModel()
 
 
 class Settings(BaseSettings):
@@ -35,6 +68,10 @@ class Settings(BaseSettings):
     """Key for it; `OPENAI_API_KEY` is used when this is not set."""
     max_tokens: int = Field(default=2048, gt=0)
     """Most tokens of one model reply: a model that rambles is cut off."""
+    models: RoleModels = RoleModels()
+    """Another model for a role, as `{"executor": "small"}`, or `KINTSUGI_MODELS__EXECUTOR__MODEL=small`."""
+    persona: str = DOUBTER
+    """What a replanner is told about itself, so that it does not defend the plan that broke; empty: nothing."""
     tools: str | None = None
     """Where the tools come from, as words: `workspace:. jobs.tools:TOOLS` (`agent/tools/loading.py`)."""
     mcp: Path | None = None
@@ -71,3 +108,8 @@ class Settings(BaseSettings):
         """The words of `tools` and `mcp` together; None when neither is set."""
         words = [self.tools] if self.tools else []
         return " ".join([*words, *(shlex.quote(f"mcp:{each}") for each in (self.mcp,) if each)]) or None
+
+    @property
+    def plans_text(self) -> bool:
+        """Whether there is a model that can read a goal which is only text."""
+        return bool(self.model or self.models.planner.model)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from agent.app import assemble
-from agent.models.chat import chat_model
+from agent.models.roles import named
 from agent.scenarios import SCENARIOS
 from agent.settings import Settings
 from agent.store.database import open_database, place_of
@@ -23,7 +23,7 @@ def make_graph(settings: Settings | None = None) -> LoopGraph:
     """Build the bare graph. Its effect journal and large artifacts lie in the home folder, or in Postgres."""
     settings = settings or Settings()
     tools = load_tools(settings.sources) if settings.sources else _packaged(settings)
-    return assemble(tools, open_database(place_of(settings, "studio.db")), settings, model=chat_model(settings))
+    return assemble(tools, open_database(place_of(settings, "studio.db")), settings, models=named(settings))
 
 
 def _packaged(settings: Settings) -> Sequence[Any]:

@@ -116,7 +116,7 @@ def _source(stated: str) -> str | None:
 
 
 def _refuse_unplannable(goal: Goal, settings: Settings) -> None:
-    if not is_plannable(goal) and settings.model is None:
+    if not is_plannable(goal) and not settings.plans_text:
         raise BadInput(NEEDS_MODEL)
 
 

@@ -10,8 +10,10 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
-from agent.boundary import masked, secret
-from agent.settings import Settings
+from pydantic import SecretStr
+
+from agent.boundary import masked
+from agent.settings import RoleModel, RoleModels, Settings
 from agent.store.checkpoints import open_saver
 from agent.store.connection import DatabaseRefused
 from agent.store.database import open_database, place_of
@@ -39,7 +41,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
     yield _home(settings.home)
     yield _database(settings)
     yield _tools(settings)
-    yield _model(settings)
+    yield from _models(settings)
     yield _langsmith()
 
 
@@ -84,21 +86,33 @@ def _tools(settings: Settings) -> Finding:
         return Finding("tools", False, f"KINTSUGI_TOOLS: {error}")
 
 
-def _model(settings: Settings) -> Finding:
-    if settings.model is None:
-        return Finding("model", True, "none configured; goals that state wants and criteria need none")
+def _models(settings: Settings) -> Iterator[Finding]:
+    """The model of all roles, and those of roles that have their own."""
+    if settings.model is None and settings.models == RoleModels():
+        yield Finding("model", True, "none configured; goals that state wants and criteria need none")
+        return
+    own = [role for role in RoleModels.model_fields if getattr(settings.models, role) != RoleModel()]
+    if settings.model is not None:
+        yield _model("model", settings, RoleModel())
+    for role in own:
+        yield _model(role, settings, getattr(settings.models, role))
+
+
+def _model(what: str, settings: Settings, role: RoleModel) -> Finding:
     from agent.models.chat import chat_model  # the heaviest import there is, and most goals need no model
 
     try:
-        chat_model(settings)
+        model = chat_model(settings, role)
     except ValueError as error:
-        return Finding("model", False, str(error))
-    url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
-    if url is None:
-        return Finding("model", True, f"{settings.model}, with a key; the provider is not contacted")
-    problem = _unreachable(url, secret(settings.api_key) or os.environ.get("OPENAI_API_KEY", ""))
-    shown = masked(url)
-    return Finding("model", not problem, f"{settings.model} at {shown}" + (f": {problem}" if problem else " answers"))
+        return Finding(what, False, str(error))
+    if model is None:
+        return Finding(what, False, "it has no name, and there is no model of all roles")
+    if model.openai_api_base is None:
+        return Finding(what, True, f"{model.model_name}, with a key; the provider is not contacted")
+    key = model.openai_api_key
+    problem = _unreachable(model.openai_api_base, key.get_secret_value() if isinstance(key, SecretStr) else "")
+    shown = masked(model.openai_api_base)
+    return Finding(what, not problem, f"{model.model_name} at {shown}" + (f": {problem}" if problem else " answers"))
 
 
 def _unreachable(url: str, key: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_settings import DotEnvSettingsSource, SettingsError
 
+from agent.boundary import masked
 from agent.cli.exits import BadInput
 from agent.settings import Settings
 
@@ -32,7 +33,7 @@ def load_settings(home: Path | None = None, model: str | None = None) -> Setting
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        raise BadInput(f"{_variable(first['loc'])} is {first['input']!r}: {first['msg']}") from error
+        raise BadInput(f"{_variable(first['loc'])} is {masked(repr(first['input']))}: {first['msg']}") from error
     except SettingsError as error:
         field = re.search(r'field "(\w+)"', str(error))
         raise BadInput(f"{_variable([field.group(1) if field else ''])} is not valid JSON") from error

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
@@ -18,7 +17,7 @@ from agent.core.control import Question, Questions
 from agent.core.goal import Goal
 from agent.core.lease import Busy
 from agent.core.outcome import Outcome
-from agent.settings import Settings
+from agent.models.roles import named
 from agent.store.checkpoints import open_saver
 from agent.store.hold import Hold
 from graphs.loop import LoopGraph
@@ -96,9 +95,10 @@ def open_session(home: Home, thread: str, reference: str, event: str | None = No
         supplied(reference, home.folder, thread, partial(home.inbox.put, thread), event) as supply,
         closing((saver := open_saver(home.database)).conn),
     ):
-        model = _model(home.settings)
+        with bad_input():
+            models = named(home.settings)
         with bad_input("--tools: "):
-            graph = assemble(supply.tools, home.database, home.settings, model=model, checkpointer=saver)
+            graph = assemble(supply.tools, home.database, home.settings, models=models, checkpointer=saver)
         yield Session(home, thread, reference, supply, graph, hold)
 
 
@@ -108,15 +108,6 @@ def questions_of(snapshot: StateSnapshot) -> dict[str, Question]:
     for interrupt in snapshot.interrupts:
         asked |= Questions.model_validate(interrupt.value).questions
     return asked
-
-
-def _model(settings: Settings) -> BaseChatModel | None:
-    if settings.model is None:
-        return None
-    from agent.models.chat import chat_model  # the heaviest import there is, and most goals need no model
-
-    with bad_input():
-        return chat_model(settings)
 
 
 @contextmanager

@@ -11,13 +11,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from agent.models.reading import once_encoded
-from agent.settings import Settings
+from agent.settings import RoleModel, Settings
 
 _SHOWN = 200
 """Characters of something that is no reply."""
@@ -28,23 +27,32 @@ NO_KEY = (
     "Goals that state `wants` and `criteria` are planned over tool contracts and need no model and no key"
 )
 
+NO_OWN_KEY = (
+    "the model {model!r} lies on a server of its own and needs a key of its own: set it beside its base_url, as "
+    "KINTSUGI_MODELS__<ROLE>__API_KEY"
+)
+_OPENAI = "api.openai.com"
 
-def chat_model(settings: Settings) -> BaseChatModel | None:
-    """The model the settings name; None when they name none.
+
+def chat_model(settings: Settings, role: RoleModel = RoleModel()) -> "CompatibleChat | None":  # noqa: B008 - frozen
+    """The model the settings name, for a role that may have another; None when they name none.
 
     Raises:
         ValueError: when the key is missing, or the name is of another provider.
     """
-    if settings.model is None:
+    name = role.model or settings.model
+    if name is None:
         return None
-    base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
+    common = settings.base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
+    base_url = role.base_url or common
+    elsewhere = base_url != common
     return CompatibleChat(
-        model_name=_bare(settings.model, base_url),
+        model_name=_bare(name, base_url),
         openai_api_base=base_url,
-        openai_api_key=_key(settings, base_url),
+        openai_api_key=_key(name, role.api_key or (None if elsewhere else settings.api_key), base_url, elsewhere),
         request_timeout=TIMEOUT,
         max_retries=0,
-        max_tokens=settings.max_tokens,
+        max_tokens=role.max_tokens or settings.max_tokens,
         # only OpenAI itself has the other API; its clients choose it by the model's name
         use_responses_api=False if base_url else None,
     )
@@ -170,13 +178,15 @@ def _bare(name: str, base_url: str | None) -> str:
     return name
 
 
-def _key(settings: Settings, base_url: str | None) -> SecretStr:
-    found = settings.api_key or SecretStr(os.environ.get("OPENAI_API_KEY", ""))
+def _key(name: str, given: SecretStr | None, base_url: str | None, elsewhere: bool) -> SecretStr:
+    """The key for a server; the one of the environment is for OpenAI, or for the server that is set for all roles."""
+    usual = not elsewhere or urlsplit(base_url or "").hostname == _OPENAI
+    found = given or SecretStr(os.environ.get("OPENAI_API_KEY", "") if usual else "")
     if found.get_secret_value():
         return found
     if base_url and _is_local(base_url):
         return SecretStr("none")  # the client insists on one; a server on this network does not
-    raise ValueError(NO_KEY.format(model=settings.model))
+    raise ValueError((NO_OWN_KEY if elsewhere else NO_KEY).format(model=name))
 
 
 def _is_local(base_url: str) -> bool:

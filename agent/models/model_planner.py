@@ -33,8 +33,9 @@ _RAW = 500
 class ModelPlanner:
     """Plans any goal with a chat model. Its drafts are checked; at most two are drawn again."""
 
-    def __init__(self, model: BaseChatModel, registry: Registry) -> None:
-        """Args: what draws; the tools; most levels that steps may be split into."""
+    def __init__(self, model: BaseChatModel, registry: Registry, persona: str = "") -> None:
+        """Args: what draws; the tools; what it is told about itself."""
+        self._persona = persona
         self._structured = Structured(model)
         self._schemas = {name: registry.schema(name) for name in registry.names()}
         self._written = frozenset(name for name in registry.names() if has_contract(registry.tool(name)))
@@ -101,7 +102,7 @@ class ModelPlanner:
             done=listed(request.done),
             why=fenced(f"{order.trigger}: {order.reason}" + _error(request), "the run"),
             falsified=listed(order.falsified),
-            part=self._part.text() if request.region else "",
+            part="\n\n".join(each for each in (self._part.text() if request.region else "", self._persona) if each),
             faults=listed(rejected),
         )
 

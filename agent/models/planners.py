@@ -3,6 +3,7 @@
 from langchain_core.language_models import BaseChatModel
 
 from agent.core.chaining import Unreachable
+from agent.core.failure import Trigger
 from agent.core.limits import Ledger
 from agent.core.plan import Step
 from agent.core.thrash import broken_step, repeats, unchanged
@@ -12,19 +13,37 @@ from agent.ports import NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequ
 from agent.tools.registry import Registry
 
 
-def choose_planner(registry: Registry, model: BaseChatModel | None = None) -> Planner:
+def choose_planner(
+    registry: Registry, model: BaseChatModel | None = None, again: BaseChatModel | None = None, persona: str = ""
+) -> Planner:
     """The planner for these tools: contracts alone without a model, contracts first with one.
 
     Args:
         registry: the tools.
         model: what plans a goal that contracts do not reach.
+        again: what draws anew a plan that broke, or a part of it; default: the same.
+        persona: what it is told about itself then.
     """
     contracts = ContractPlanner(registry)
     if model is None:
         return contracts
     from agent.models.model_planner import ModelPlanner  # with the provider's client, which takes long to load
 
-    return ContractsFirst(contracts, ModelPlanner(model, registry))
+    first, replanner = ModelPlanner(model, registry), ModelPlanner(again or model, registry, persona)
+    return ContractsFirst(contracts, Either(first, replanner))
+
+
+class Either:
+    """Asks one planner for the first plan and for another goal, and another one for what broke (seed 3)."""
+
+    def __init__(self, first: Planner, again: Planner) -> None:
+        self._first = first
+        self._again = again
+
+    async def draw(self, request: PlanRequest) -> PlanDraft:
+        """Draw with whoever is due; raises what that one raises."""
+        afresh = request.order.trigger in (Trigger.INITIAL, Trigger.INTENT_CHANGE)
+        return await (self._first if afresh else self._again).draw(request)
 
 
 class ContractsFirst:

@@ -27,6 +27,7 @@ class Server:
     def __init__(self, url: str) -> None:
         self.url = url
         self.requests: list[Body] = []
+        self.keys: list[str] = []
 
 
 @contextmanager
@@ -37,6 +38,7 @@ def openai_server(answering: Answering) -> Iterator[Server]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.requests.append(body)
+            server.keys.append(self.headers["Authorization"].removeprefix("Bearer "))
             status, reply = answering(body)
             raw = reply if isinstance(reply, Raw) else Raw(json.dumps(reply), "application/json")
             spelled = raw.text.encode()
