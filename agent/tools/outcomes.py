@@ -54,6 +54,12 @@ def undecided(tool: str, before: str) -> ErrorFacts:
     return ErrorFacts(kind="lost", message=said)
 
 
+def overtaken(tool: str, before: str) -> ErrorFacts:
+    """Why a write is not made in place of another, which went through after all."""
+    said = f"an earlier call of {before}, with other arguments, went through after its time; this would be the second"
+    return ErrorFacts(kind="lost", message=f"{tool} was not called: {said}")
+
+
 def _classified(error: ErrorFacts, task: Task, tool: str) -> Classified | None:
     failure = Failure(trigger=Trigger.TASK_FAILURE, tool=tool, error=error, reads=tuple(sorted(task.inputs)))
     return classify(failure, mutating=True, view=task.inputs)

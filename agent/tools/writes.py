@@ -16,7 +16,7 @@ from agent.core.value import JsonValue
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
 from agent.tools.checking import checked, sees_nothing, standing, tool_of
-from agent.tools.outcomes import effect_after, identity, is_harmless_anew, looked_after, lost, undecided
+from agent.tools.outcomes import effect_after, identity, is_harmless_anew, looked_after, lost, overtaken, undecided
 from agent.tools.registry import Registry
 
 
@@ -186,7 +186,7 @@ class Writes:
         """Whether another call for the same product ran out of time and may act any moment; it is waited for.
 
         Where it was this very call, which a person has allowed to be made once more meanwhile, its late success is
-        the one that was wanted.
+        the one that was wanted. Where they have edited it meanwhile, they did not know yet what is known now.
         """
         before = self._doubtful.get(write.product, write)
         late = await self._caller.overdue(before.tool, before.sent) if before.effect != write.effect else None
@@ -197,8 +197,10 @@ class Writes:
             return None
         await self._journal.done(before.effect, late)
         same = replace(before.effect, repetition=write.effect.repetition) == write.effect
-        same = same and before.task.again == write.task.again
-        return await self._recorded(before, Done(late)) if same else None
+        if same and before.task.again == write.task.again:
+            return await self._recorded(before, Done(late))
+        repeatable = write.inner or write.task.step.idempotent or before.task.again != write.task.again
+        return None if repeatable else _failed(overtaken(write.tool, before.tool))
 
     async def _undecided(self, write: Write) -> ErrorFacts | None:
         """Whether another write of the same step may have happened: under other arguments this could be the second."""

@@ -161,6 +161,30 @@ def test_a_late_success_is_the_one_that_a_person_allowed_to_be_made_once_more() 
     assert (values(end), there.rows) == ({"x": 1}, ["row"])
 
 
+def test_a_person_who_edits_a_call_is_told_when_it_went_through_after_all() -> None:
+    there, go_on, over = Ledger(), threading.Event(), threading.Event()
+
+    def pay(amount: int) -> int:
+        if amount == 100:
+            go_on.wait(20)
+        there.write()
+        over.set()
+        return amount
+
+    tools = [Calls().tool("x", "", pay, effect="mutating", takes="amount", args={"amount": 100}, needs="")]
+    graph = build_graph(tools, settings=calm(step_timeout=0.3, retry=0), checkpointer=InMemorySaver())
+    assert questions(run(graph, goal("x")))
+    go_on.set()
+    assert over.wait(20)
+    edit: Any = Command(resume={"choice": "edit", "args": {"amount": 50}})
+    (asked,) = questions(run(graph, edit)).values()
+    assert "went through after its time" in asked["error"]
+    assert there.rows == ["row"]
+    # who says so once more, and knows it, gets it
+    assert values(run(graph, edit)) == {"x": 50}
+    assert there.rows == ["row", "row"]
+
+
 def test_no_other_way_is_tried_while_a_write_that_is_too_slow_is_still_at_work() -> None:
     there, over = Ledger(), threading.Event()
 
