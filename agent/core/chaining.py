@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from agent.core.cheapest import Rule, cheapest, circle, lacking, selected
 from agent.core.contract import Contracts, ToolContract
+from agent.core.family import belonging, expand, pattern_of
 from agent.core.plan import Call, Step, StepId
 from agent.core.predicate import reads
 from agent.core.reference import referenced
 from agent.core.value import ArtifactName, JsonValue, Value
 
 _WORD = re.compile(r"\W")
-_FIELD = re.compile(r"\{\w*\}")
 
 
 class Need(Value):
@@ -96,7 +96,7 @@ def chain(
     allowed = {name: each for name, each in contracts.items() if name not in excluded}
     makers = ground(allowed, given)
     held = frozenset(given) | (frozenset(present) if reuse else frozenset())
-    names = tuple(dict.fromkeys([*(name for maker in makers for name in maker.produces), *sorted(held)]))
+    names = _family_names(makers, frozenset(given), held, allowed)
     rules = tuple(Rule(each.contract.cost, needed_names(each, names), each.produces) for each in makers)
     ways, spelled = cheapest(rules, held), expand(wants, names)
     refusal = _refusal(spelled, rules, held | ways.keys(), allowed, given)
@@ -118,16 +118,6 @@ def needed_names(maker: Maker, names: Iterable[ArtifactName]) -> tuple[ArtifactN
     return expand(wanted, (name for name in names if name not in maker.produces))
 
 
-def expand(wanted: Iterable[ArtifactName], names: Iterable[ArtifactName]) -> tuple[ArtifactName, ...]:
-    """Spell out `family_*`; a family nobody makes stays as it is, so that it is reported."""
-    wanted, spelled = tuple(wanted), []
-    known = tuple(names) if any(each.endswith("*") for each in wanted) else ()
-    for name in wanted:
-        members = [each for each in known if fnmatchcase(each, name)] if name.endswith("*") else []
-        spelled.extend(members or [name])
-    return tuple(dict.fromkeys(spelled))
-
-
 def as_step(maker: Maker, needs: tuple[ArtifactName, ...]) -> Step:
     """The step that runs a maker; its id is minted later."""
     contract = maker.contract
@@ -144,6 +134,32 @@ def as_step(maker: Maker, needs: tuple[ArtifactName, ...]) -> Step:
         effect=contract.effect,
         idempotent=contract.idempotent,
     )
+
+
+def members(contracts: Contracts, given: dict[ArtifactName, JsonValue]) -> dict[str, tuple[ArtifactName, ...]]:
+    """Every family whose list is given, with its members.
+
+    Raises:
+        ValueError: when two elements share one artifact name.
+    """
+    listed = (each for each in contracts.values() if all(isinstance(given.get(n), list) for n in each.each.values()))
+    return {
+        pattern_of(product): tuple(name for maker in _spread(each, given) for name in maker.produces)
+        for each in listed
+        if each.each
+        for product in each.produces
+    }
+
+
+def _family_names(
+    makers: Iterable[Maker], given: frozenset[ArtifactName], held: frozenset[ArtifactName], contracts: Contracts
+) -> tuple[ArtifactName, ...]:
+    """What can be a member of a family. What was made for an element that the list has no more is none."""
+    made = dict.fromkeys(name for maker in makers for name in maker.produces)
+    families = {pattern_of(name) for each in contracts.values() if each.each for name in each.produces}
+    others = held - given - made.keys()
+    former = {name for each in families for name in belonging(each, others)}
+    return tuple(dict.fromkeys([*made, *sorted(held - former)]))
 
 
 def _refuse_doubles(steps: Iterable[Step]) -> None:
@@ -170,7 +186,7 @@ def _refusal(
             if any(_alike(lack.name, product) for product in contract.produces) and _ungiven(contract, given):
                 return ValueError(
                     f"tool {contract.tool!r} runs for each element of {_ungiven(contract, given)!r}, "
-                    f"which the goal must give as a list"
+                    f"which the goal must give as a list with something in it"
                 )
     if lacks:
         return Unreachable(tuple(Need(name=each.name, wanted_by=tuple(reversed(each.path))) for each in lacks))
@@ -181,12 +197,14 @@ def _refusal(
 
 
 def _ungiven(contract: ToolContract, given: dict[ArtifactName, JsonValue]) -> ArtifactName | None:
-    return next((source for source in contract.each.values() if not isinstance(given.get(source), list)), None)
+    """The list it ranges over that is not given, or is empty."""
+    lists = ((source, given.get(source)) for source in contract.each.values())
+    return next((source for source, each in lists if not (isinstance(each, list) and each)), None)
 
 
 def _alike(name: ArtifactName, product: str) -> bool:
     """Whether a product such as `loaded_{week}` could bear the name, or belong to the family."""
-    family = _FIELD.sub("*", product)
+    family = pattern_of(product)
     return fnmatchcase(name, family) or fnmatchcase(family, name)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from agent.core.family import expand
 from agent.core.predicate import Judgement, Predicate, Verdict, judge, reads
 from agent.core.value import ArtifactName, JsonValue, Value, words
 from agent.core.world import World
@@ -87,7 +88,8 @@ def occasion(goal: Goal, produces: Iterable[ArtifactName]) -> int:
 
     It follows from the goal alone, so that whoever draws the step again under this goal finds what was done for it.
     """
-    return goal.revision * OCCASION if set(produces) & set(goal.again) else 0
+    produces = set(produces)
+    return goal.revision * OCCASION if produces.intersection(expand(goal.again, produces)) else 0
 
 
 def revised(old: Goal | None, new: Goal) -> Goal:
@@ -119,10 +121,12 @@ def grade(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) -> t
     wants = tuple(
         Judgement(
             predicate=f"has {name}",
-            verdict=Verdict.VERIFIED if world.holds(name) else Verdict.REFUTED,
-            reason="" if world.holds(name) else f"{name!r} is not in the world",
+            verdict=Verdict.VERIFIED if there else Verdict.REFUTED,
+            reason="" if there else f"{name!r} is not in the world",
         )
         for name in goal.wants
+        # of a family any will do here: which ones there have to be is the plan's to know, and all of it has to be done
+        for there in [any(world.holds(each) for each in expand((name,), world.artifacts))]
     )
     return wants + tuple(_grade_criterion(each, world, view) for each in goal.criteria)
 

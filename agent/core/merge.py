@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from agent.core.family import expand
 from agent.core.plan import Plan, Step, StepId, StepStatus, upstream
 from agent.core.value import ArtifactName, Value
 from agent.core.world import World
@@ -139,7 +140,7 @@ def _laid(step: Step, match: Step, world: World) -> Step:
 def _support(old: Plan, placed: tuple[Step, ...], world: World, wanted: Iterable[ArtifactName]) -> frozenset[StepId]:
     """Old steps that stay: whatever runs, and finished ones whose products the goal or the draft stand on."""
     makers = {name: each.id for each in old.live() for name in each.produces}
-    stood_on = {*wanted, *(name for each in placed for name in each.reads())}
+    stood_on = {*expand(wanted, makers), *(name for each in placed for name in each.reads())}
     direct = {makers[name] for name in stood_on if name in makers}
     needed = direct | upstream(old.live(), direct)
     return frozenset(

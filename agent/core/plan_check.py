@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from pydantic import Field
 
 from agent.core.arguments import malformed, misfits
-from agent.core.chaining import expand
 from agent.core.decomposition import Split, split_faults
 from agent.core.drift import idle
+from agent.core.family import expand
 from agent.core.goal import Criterion
 from agent.core.plan import Step, cycle
 from agent.core.predicate import PredicateError, checked, reads

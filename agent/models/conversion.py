@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agent.core.chaining import Maker, expand, fill
+from agent.core.chaining import Maker, fill
 from agent.core.contract import Contracts, EffectClass, ToolContract
 from agent.core.decomposition import Split
+from agent.core.family import expand
 from agent.core.goal import Criterion
 from agent.core.plan import Call, Step, StepId
 from agent.core.predicate import PredicateError, checked, reads

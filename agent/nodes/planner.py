@@ -11,6 +11,7 @@ from agent.core.chaining import Unreachable
 from agent.core.contract import ToolContract
 from agent.core.control import Recovery
 from agent.core.failure import Classified, Origin, Scope, Trigger
+from agent.core.family import expand
 from agent.core.goal import Goal, completed, wanted
 from agent.core.grant import granted
 from agent.core.invalidation import follow, invalidate
@@ -22,7 +23,7 @@ from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus
 from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
-from agent.core.regrading import regraded
+from agent.core.regrading import outgrown, regraded
 from agent.core.spending import Prices, charged
 from agent.core.value import ArtifactName, canonical
 from agent.core.ways import learned
@@ -32,6 +33,7 @@ from agent.nodes.state import RunState, RunUpdate
 from agent.ports import Clock, NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequest, Usage
 
 ANEW = "the goal wants it made anew"
+OUTGROWN = "it was made from a family that has other members now"
 
 PREVIEW = 300
 """Characters of an artifact that a planner sees."""
@@ -65,7 +67,8 @@ class PlannerNode:
         goal, plan = state["goal"], state["plan"]
         world = await self._bodies.with_given(goal, state["world"])
         if plan.goal_revision != goal.revision:
-            world, plan, _ = invalidate(world, plan, made(goal.again, world), ANEW)
+            world, plan, _ = invalidate(world, plan, made(expand(goal.again, world.artifacts), world), ANEW)
+            world, plan, _ = invalidate(world, plan, outgrown(goal, world, plan, self._contracts), OUTGROWN)
         plan = follow(world, plan)
         update = await self._draw({**state, "world": world, "plan": plan}, move.order)
         return {"world": world, "plan": plan, **update}

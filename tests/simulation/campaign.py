@@ -25,6 +25,8 @@ class Tally:
     """What came of a number of simulations."""
 
     threads: int = 0
+    families: int = 0
+    """Threads with a tool that fans out over a list."""
     runs: int = 0
     nodes: int = 0
     moves: int = 0
@@ -50,6 +52,7 @@ class Tally:
         """The whole as a table."""
         rows = [
             ("threads", self.threads),
+            ("  with steps that fan out", self.families),
             ("runs", self.runs),
             ("phase nodes", self.nodes),
             ("moves", self.moves),
@@ -73,6 +76,7 @@ def batch(seeds: range) -> Tally:
         for seed in seeds:
             script = draw(seed)
             tally.threads += 1
+            tally.families += any(each.fans for each in script.tools)
             tally.events.update(each.kind for each in script.events)
             try:
                 _counted(tally, simulate(script, loop))

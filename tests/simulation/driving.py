@@ -182,11 +182,12 @@ class Person:
         args = call["args"] if call else {}
         if "way" in args:
             return {"way": self._rng.randint(0, 5)}
-        return {name: {"v": "edited", "ok": True} for name in list(args)[:1]} or {"none": 1}
+        names = [name for name in args if name != "part"]
+        return {name: {"v": "edited", "ok": True} for name in names[:1]} or {"none": 1}
 
 
 def goal_of(script: GoalScript) -> Goal:
-    given = {"seed": {"v": f"given{script.seed}", "ok": True}}
+    given: dict[str, JsonValue] = {"seed": {"v": f"given{script.seed}", "ok": True}, "parts": list(script.parts)}
     return Goal.model_validate({"wants": script.wants, "criteria": list(script.criteria), "given": given})
 
 

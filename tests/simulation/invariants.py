@@ -1,5 +1,6 @@
 """Do the invariants hold? Looked at after every phase node, from what changed, without the runtime's own reasons."""
 
+import fnmatch
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -63,7 +64,7 @@ class Watch:
         if choice in AGAIN and question["call"]:
             tool = self._tools[question["call"]["tool"]]
             if not tool.probe or choice == Choice.EDIT:
-                self._outside.allow(tool)
+                self._outside.allow(tool, question["call"]["args"])
 
     # --- after every node --------------------------------------------------------------------------------------
 
@@ -135,6 +136,9 @@ class Watch:
         for failure in before["failures"]:
             for name in (*failure.reads, *failure.key.split()):
                 reach |= {name, *(each for each, below in self._below.items() if name in below)}
+        if before["phase"] is Phase.PLANNER:  # under another goal a family may have other members
+            summing = (each for tool in self._tools.values() if tool.direct() != tool.needs for each in tool.members())
+            reach |= {name for each in summing for name in each.makes}
         outside = set(fresh) - reach
         if outside:
             raise Broken(f"I4: {', '.join(sorted(outside))} was marked, which no failed step stands on")
@@ -272,7 +276,7 @@ class Watch:
         A recovery, and whatever comes from outside, makes the run do at most the whole plan again; a person's answer
         gives fresh budgets. To do the plan takes for each step a look, a start, a wait and a report of what broke.
         """
-        limits, tools = self._script.limits, len(self._tools)
+        limits, tools = self._script.limits, sum(len(each.members()) for each in self._script.tools)
         recoveries = tools * (limits.retry + limits.patch + limits.rewrite + 1) + limits.replan
         outside = self.disturbed - self._run_disturbed + len(self._script.drifts)
         rounds = 1 + recoveries * (1 + self._answers) + outside
@@ -282,13 +286,16 @@ class Watch:
 def _descendants(script: Script) -> dict[str, set[str]]:
     """Artifact -> all that is made from it."""
     below: dict[str, set[str]] = defaultdict(set)
-    for tool in reversed(script.tools):
+    tools = [each for tool in script.tools for each in tool.members()]
+    made = {name for tool in tools for name in tool.makes}
+    for tool in reversed(tools):
         reach = {*tool.makes, *(each for name in tool.makes for each in below[name])}
         for need in tool.needs:
-            below[need] |= reach
+            for name in fnmatch.filter(made, need) if need.endswith("*") else (need,):
+                below[name] |= reach
         for name in tool.makes:
             below[name] |= set(tool.makes)
-    for _ in script.tools:
+    for _ in tools:
         for name in list(below):
             below[name] |= {each for other in tuple(below[name]) for each in below[other]}
     return below

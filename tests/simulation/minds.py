@@ -12,7 +12,7 @@ from agent.models.contract_planner import ContractPlanner
 from agent.ports import PatchView, PlanDraft, PlanRequest, ProposedCall, Result, ScopeAnswer, Task
 from agent.tools.inner import HeldCall, ToolCall
 from tests.simulation.outside import Broken
-from tests.simulation.script import ToolScript
+from tests.simulation.script import PARTS, ToolScript
 
 COST = Usage(calls=1, tokens_in=10, tokens_out=10)
 
@@ -80,7 +80,7 @@ class Obedient:
         own = self._tools[task.step.tools[0]]
         for _ in range(turns):
             tool = own if self._rng.random() < 0.7 else self._tools[self._rng.choice(task.step.tools)]
-            args = self._args(tool, task.inputs)
+            args = self._args(tool, task)
             if held(tool.name, args):
                 return Result(asks=(Call(tool=tool.name, args=args),), how="turns")
             told = await call(tool.name, args)
@@ -97,10 +97,13 @@ class Obedient:
         if not others:
             return
         other = self._rng.choice(others)
-        told = await call(other, self._args(self._tools[other], {}))
+        told = await call(other, self._args(self._tools[other], task))
         if not isinstance(told, ErrorFacts) or told.kind != "refused":
             raise Broken(f"I9: {task.step.key} called {other}, which is not its tool")
 
-    def _args(self, tool: ToolScript, inputs: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        args: dict[str, JsonValue] = {name: inputs.get(name, {"v": "", "ok": True}) for name in tool.needs}
+    def _args(self, tool: ToolScript, task: Task) -> dict[str, JsonValue]:
+        args: dict[str, JsonValue] = {name: task.inputs.get(name, {"v": "", "ok": True}) for name in tool.direct()}
+        if tool.fans:
+            own = tool.name == task.step.tools[0]
+            args["part"] = task.step.produces[0].rpartition("_")[2] if own else self._rng.choice(PARTS)
         return {**args, "way": self._rng.randint(0, tool.ways - 1)} if tool.ways else args

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -78,17 +78,19 @@ class Workshop(Registry):
 
 def promise(tool: ToolScript) -> ToolContract:
     first = tool.makes[0]
-    kept = tuple(f"artifacts.{first}.of.{need} == artifacts.{need}.v" for need in tool.needs)
+    made = "result" if tool.fans else f"artifacts.{first}"
+    kept = tuple(f"{made}.of.{need} == artifacts.{need}.v" for need in tool.direct())
     return ToolContract(
         tool=tool.name,
         needs=tool.needs,
         produces=tool.makes,
-        args={need: f"{{{{{need}}}}}" for need in tool.needs},
+        args={need: f"{{{{{need}}}}}" for need in tool.direct()},
+        each={"part": "parts"} if tool.fans else {},
         requires=(
-            *(f"artifacts.{need}.ok" for need in (tool.needs if tool.requires else ())),
+            *(f"artifacts.{need}.ok" for need in (tool.direct() if tool.requires else ())),
             *(("facts.open",) if tool.fact else ()),
         ),
-        ensures=(kept or (f"artifacts.{first}.v != ''",)) if tool.ensures else (),
+        ensures=(kept or (f"{made}.v != ''",)) if tool.ensures else (),
         effect=EffectClass.MUTATING if tool.writes else EffectClass.READ_ONLY,
         idempotent=tool.idempotent,
         cost=2.0 if tool.stands_in_for else 1.0,
@@ -99,7 +101,9 @@ def promise(tool: ToolScript) -> ToolContract:
 
 
 def shape(tool: ToolScript) -> dict[str, JsonValue]:
-    properties: dict[str, JsonValue] = {need: {"type": "object"} for need in tool.needs}
+    properties: dict[str, JsonValue] = {need: {"type": "object"} for need in tool.direct()}
+    if tool.fans:
+        properties["part"] = {"type": "string"}
     if tool.ways:
         properties["way"] = {"type": "integer"}
     return {"type": "object", "properties": properties, "required": list(properties)}
@@ -194,7 +198,8 @@ class Outside(Caller):
             for nth in range(each.nth, each.nth + min(each.times, 60))
         }
         self._times: Counter[tuple[str, bool]] = Counter()
-        self._makes = {name: each for each in script.tools if each.stands_in_for is None for name in each.makes}
+        makers = (each for tool in script.tools if tool.stands_in_for is None for each in tool.members())
+        self._makes = {name: each for each in makers for name in each.makes}
         self._truth: dict[str, tuple[int, bool]] = {}
         self._standing: dict[str, dict[Digest, JsonValue]] = {}
         """Key of the product -> inputs -> what was written; the last written last."""
@@ -213,13 +218,13 @@ class Outside(Caller):
     # --- the ports ---------------------------------------------------------------------------------------------
 
     async def call(self, name: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
-        returned = await guarded(self._call(self._tools[name], args), TIMEOUT)
+        returned = await guarded(self._call(self._tools[name].of_part(args), args), TIMEOUT)
         return returned if isinstance(returned, ErrorFacts) else error_in(returned) or returned
 
     async def look(self, tool: str, args: dict[str, JsonValue]) -> Observation | None:
         if not self._tools[tool].probe:
             return None
-        seen = await guarded(self._look(self._tools[tool], args), TIMEOUT)
+        seen = await guarded(self._look(self._tools[tool].of_part(args), args), TIMEOUT)
         if isinstance(seen, ErrorFacts):
             return Observation(error=seen.model_copy(update={"kind": "probe"}))
         return Observation(value=seen)
@@ -367,8 +372,9 @@ class Outside(Caller):
             else:
                 stood[last] = _touched(stood[last])
 
-    def allow(self, tool: ToolScript) -> None:
+    def allow(self, tool: ToolScript, args: Mapping[str, JsonValue]) -> None:
         """A person has said that this may be done again."""
+        tool = tool.of_part(args)
         for (key, _), ways in self.works.items():
             for work in ways.values() if key == tool.key else ():
                 work.allowed += 1
@@ -382,18 +388,18 @@ class Outside(Caller):
 
     def is_so(self, tool: str, args: dict[str, JsonValue]) -> JsonValue:
         """What is really there, for checks at the end."""
-        found = self._tools[tool]
+        found = self._tools[tool].of_part(args)
         return self.stands(found, inputs_of(found, args)) if found.writes else self._read(found, args, "")
 
 
 def inputs_of(tool: ToolScript, args: dict[str, JsonValue]) -> Digest:
     """What the work is made from; how it is done does not count."""
-    return digest({name: args.get(name) for name in tool.needs})
+    return digest({name: args.get(name) for name in tool.direct()})
 
 
 def made(tool: ToolScript, args: dict[str, JsonValue], truth: tuple[int, bool], wrong: bool) -> JsonValue:
     """What a tool makes, one body for each product."""
-    of: dict[str, JsonValue] = {name: "wrong" if wrong else _content(args.get(name)) for name in tool.needs}
+    of: dict[str, JsonValue] = {name: "wrong" if wrong else _content(args.get(name)) for name in tool.direct()}
     parts: dict[str, JsonValue] = {
         name: {"v": "" if wrong and not of else digest([name, of, truth[0]])[:8], "of": of, "ok": truth[1]}
         for name in tool.makes

@@ -1,6 +1,6 @@
 """What happens in one simulated run: tools, faults, drift, changed goals, deaths. Plain data, drawn from a seed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -20,6 +20,8 @@ DEATHS = ("die-before", "die-after")
 FAULTS = (*BEFORE, *AFTER, *LATE, *ODD, *DEATHS)
 DRIFTS = ("moved", "bad", "good", "gone", "touched")
 FOREVER = 1_000
+PARTS = ("x", "y", "z")
+"""What families can range over."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,25 @@ class ToolScript:
     stands_in_for: str | None = None
     loop: bool = False
     """Its step is an instruction: the inner loop calls it."""
+    fans: bool = False
+    """One step for each part that the goal gives: it makes `a2_{part}`, and takes the part as an argument."""
 
     @property
     def key(self) -> str:
         """Likewise `Step.key`."""
         return " ".join(sorted(self.makes))
+
+    def of_part(self, args: Mapping[str, Any]) -> "ToolScript":
+        """The tool as it works with these arguments: one member of its family."""
+        return replace(self, makes=(self.makes[0].format_map(args),)) if self.fans and "part" in args else self
+
+    def members(self) -> tuple["ToolScript", ...]:
+        """The tool, once for each part that there can be."""
+        return tuple(self.of_part({"part": part}) for part in PARTS) if self.fans else (self,)
+
+    def direct(self) -> tuple[str, ...]:
+        """Needs that are arguments; a whole family is needed without being one."""
+        return tuple(name for name in self.needs if not name.endswith("*"))
 
 
 @dataclass(frozen=True)
@@ -57,6 +73,8 @@ class GoalScript:
     criteria: tuple[str, ...] = ()
     seed: int = 0
     """Content of the given artifact `seed`."""
+    parts: tuple[str, ...] = ()
+    """What families range over."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +137,12 @@ class Script:
 
 
 def draw(seed: int) -> Script:
-    """Draw a simulation."""
+    """Draw a simulation. In every third some tools fan out."""
+    script, rng = _drawn(seed), Random(f"{seed} fans out")
+    return _fanned(script, rng) if rng.random() < 0.35 else script
+
+
+def _drawn(seed: int) -> Script:
     rng = Random(seed)
     tools = _tools(rng)
     names = tuple(name for each in tools if each.stands_in_for is None for name in each.makes)
@@ -138,6 +161,39 @@ def draw(seed: int) -> Script:
         asks=rng.random() < 0.7,
         approve=rng.choice(("never", "never", "never", "non_idempotent", "mutating")),
         models=rng.random() < 0.3,
+    )
+
+
+def _fanned(script: Script, rng: Random) -> Script:
+    """The script with families: who names one of their products names all of them now, or one."""
+    makers = [each for each in script.tools if each.stands_in_for is None and len(each.makes) == 1]
+    families = {each.makes[0] for each in rng.sample(makers, min(len(makers), rng.choice((1, 1, 2))))}
+
+    def named(name: str) -> str:
+        return f"{name}_{rng.choice(('*', '*', '*', '*', *PARTS))}" if name in families else name
+
+    def member(name: str) -> str:
+        return f"{name}_{rng.choice(PARTS)}" if name in families else name
+
+    def tool(each: ToolScript) -> ToolScript:
+        fans = each.makes[0] in families
+        makes = (f"{each.makes[0]}_{{part}}",) if fans else each.makes
+        return replace(each, makes=makes, needs=tuple(map(named, each.needs)), fans=fans)
+
+    def criterion(text: str) -> str:
+        return text.replace(f".{_named(text)}.", f".{member(_named(text))}.")
+
+    def goal(each: GoalScript) -> GoalScript:
+        parts = tuple(sorted(rng.sample(PARTS, rng.choice((0, 1, 2, 3, 3, 3, 3, 3, 3, 3)))))
+        criteria = tuple(map(criterion, each.criteria))
+        return replace(each, wants=tuple(map(named, each.wants)), criteria=criteria, parts=parts)
+
+    return replace(
+        script,
+        tools=tuple(map(tool, script.tools)),
+        goals=tuple(map(goal, script.goals)),
+        drifts=tuple(replace(each, name=member(each.name)) for each in script.drifts),
+        events=tuple(replace(each, goal=each.goal and goal(each.goal)) for each in script.events),
     )
 
 
@@ -185,6 +241,8 @@ def _less(goal: GoalScript) -> Iterator[GoalScript]:
         yield replace(goal, wants=goal.wants[:index] + goal.wants[index + 1 :])
     if goal.criteria:
         yield replace(goal, criteria=())
+    for index in range(len(goal.parts)):
+        yield replace(goal, parts=goal.parts[:index] + goal.parts[index + 1 :])
 
 
 def _named(criterion: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from agent.core.classification import conclude
 from agent.core.effect import EffectIdentity, Fresh
 from agent.core.limits import Limits
+from agent.core.phase import Phase
 from agent.nodes import classifier
 from agent.ports import Result, Task
 from agent.tools.inner import ToolCall
@@ -42,6 +43,7 @@ def test_every_invariant_holds_in_every_run() -> None:
     }
     assert set(tally.rungs) == {"retry", "patch", "rewrite", "replan", "escalate"}
     assert tally.repeats > 0
+    assert tally.families > 0
 
 
 def test_a_seed_tells_the_same_story_every_time() -> None:
@@ -59,6 +61,15 @@ def test_a_write_whose_process_died_is_found_by_its_probe_and_not_made_again() -
     with virtual() as loop:
         sim = simulate(scripted(Fault("make_a0", 1, "die-after"), probe="name", ensures=True), loop)
     assert (sim.outside.effects, sim.watch.statuses) == (1, {"satisfied": 1})
+
+
+def test_a_family_is_made_part_by_part_and_only_what_is_new_when_the_list_grows() -> None:
+    family = ToolScript("make_a0", ("a0_{part}",), (), writes=True, idempotent=False, ensures=True, fans=True)
+    sum_ = ToolScript("make_a1", ("a1",), ("a0_*",))
+    goals = (GoalScript(("a1",), parts=("x", "y")), GoalScript(("a1",), parts=("x", "y", "z")))
+    with virtual() as loop:
+        sim = simulate(Script(1, (family, sum_), goals, Limits(), asks=False), loop)
+    assert (sim.outside.effects, sim.watch.statuses) == (3, {"satisfied": 2})
 
 
 def test_a_runtime_that_forgets_its_journal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,4 +149,4 @@ def test_the_story_of_a_seed_that_holds_says_so() -> None:
 def test_a_mark_on_an_independent_branch_is_caught() -> None:
     watch = Watch(scripted(), None)  # type: ignore[arg-type]
     with pytest.raises(Broken, match="I4: b was marked, which no failed step stands on"):
-        watch._roots({"b"}, {"failures": ()})  # type: ignore[typeddict-item]
+        watch._roots({"b"}, {"phase": Phase.CLASSIFIER, "failures": ()})  # type: ignore[typeddict-item]
