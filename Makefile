@@ -25,7 +25,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench mutate simulate kills studio format lock clean
+.PHONY: help demo test check bench mutate simulate kills studio format docs lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ studio: $(VENV)/.studio ## Set up and serve the graph to LangGraph Studio, from 
 format: $(VENV)/.dev ## Format, and fix what lint can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+docs: $(VENV)/.runtime ## Write the reference of the trace records anew from the code
+	@$(BIN)/python -m agent.trace.reference > docs/trace.md
 
 lock: $(VENV)/.made ## Resolve requirements.lock again (ARGS=--upgrade for newer releases)
 	@test -n "$(UV)" || $(PIP) install -qq uv

@@ -165,16 +165,20 @@ def stop(
     raise typer.Exit(commands.stop(load_settings(home), thread, now))
 
 
-@app.command()
+@app.command(epilog=EXITS)
 def trace(
     thread: Thread,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, one for each record.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Make every decision once more from its record, and say which differ.")
+    ] = False,
     home: HomeOption = None,
 ) -> None:
     """Tell what happened, and why: one line for each record."""
     from agent.cli import reading
 
-    reading.trace(load_settings(home), thread, json)
+    settings = load_settings(home)
+    raise typer.Exit(reading.verify(settings, thread, json) if verify else reading.trace(settings, thread, json))
 
 
 @app.command()

@@ -22,6 +22,7 @@ from agent.store.hold import KEY as HOLD
 from agent.store.hold import Hold
 from agent.store.inbox import GoalInbox
 from agent.store.leases import Leases
+from agent.store.naming import Newer
 from agent.store.runs import RUNNING, Run, RunIndex
 
 if TYPE_CHECKING:
@@ -95,9 +96,13 @@ class Home:
         return values
 
     def snapshot(self, thread: str) -> StateSnapshot:
-        """The same with what is asked, and where the run goes on."""
+        """The same with what is asked, and where the run goes on.
+
+        Raises:
+            BadInput: a later release wrote it.
+        """
         with self._reading() as graph:
-            return graph.get_state(config_of(thread))
+            return snapshot_of(graph, config_of(thread))
 
     def written(self, thread: str) -> tuple[object, ...]:
         """What changes with whatever is written of the thread, or of its standing; cheap to ask again and again."""
@@ -124,6 +129,18 @@ NONE = "no run was started yet"
 def config_of(thread: str, hold: Hold | None = None) -> RunnableConfig:
     """How LangGraph is told which thread is meant, and that it is held already."""
     return {"configurable": {"thread_id": thread, HOLD: hold}}
+
+
+def snapshot_of(graph: "LoopGraph", config: RunnableConfig) -> StateSnapshot:
+    """The thread of a config as it was last written.
+
+    Raises:
+        BadInput: by a later release.
+    """
+    try:
+        return graph.get_state(config)
+    except Newer as error:
+        raise BadInput(str(error)) from error
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """What do the commands that only read print? A thread's story, the list of threads, and the doctor's findings."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from json import dumps
 
 from rich.table import Table
 from rich.text import Text
@@ -11,6 +13,8 @@ from agent.cli.home import STOPPED, Home, open_home
 from agent.cli.screen import COLOURS, console, is_terminal
 from agent.core.outcome import OutcomeStatus
 from agent.core.plan import Plan
+from agent.core.recompute import recomputed
+from agent.core.record import TraceRecord
 from agent.settings import Settings
 from agent.store.runs import RUNNING, WAITING, Run
 from agent.trace.story import story
@@ -19,20 +23,44 @@ _STATUS = {OutcomeStatus.SATISFIED: "green", RUNNING: "cyan", WAITING: "yellow",
 _KEYWORDS = {"commit": "green", "failed": "red", "invalid": "yellow", "end": "bold", "run": "bold", "goal": "bold"}
 
 
-def trace(settings: Settings, thread: str, json: bool) -> None:
+def trace(settings: Settings, thread: str, json: bool) -> Code:
     """Print the records of a thread."""
-    with open_home(settings, make=False) as home:
-        home.run(thread)
-        state = home.values(thread)
-    records = state.get("trace", [])
+    records, plan = _records(settings, thread)
     if json:
         for record in records:
             print(record.model_dump_json())
-        return
+        return Code.SATISFIED
     screen = console()
-    for seconds, keyword, said in story(records, state.get("plan", Plan())):
+    for seconds, keyword, said in story(records, plan):
         colour = _KEYWORDS.get(keyword) or COLOURS.get(keyword, "dim")
         screen.print(Text.assemble((f"{seconds:8.3f}  ", "dim"), (f"{keyword:<9}", colour), said))
+    return Code.SATISFIED
+
+
+def verify(settings: Settings, thread: str, json: bool) -> Code:
+    """Make every decision of a thread once more, and print those that come out otherwise; with `json` all of them."""
+    records, _ = _records(settings, thread)
+    decisions = tuple(recomputed(records))
+    wrong = [each for each in decisions if each.differs]
+    for each in decisions if json else ():
+        event = each.record.event
+        print(dumps({"record": each.place, "event": event, "at": each.record.at, "differs": each.differs}))
+    if not json:
+        screen = console()
+        for each in wrong:
+            for said in each.differs:
+                screen.print(Text.assemble((f"record {each.place} ({each.record.event}): ", "bold red"), said))
+        differ = f"; of {len(wrong)} the record says otherwise" if wrong else ", and all follow from their records"
+        screen.print(f"{len(decisions)} decisions were made once more{differ}", markup=False)
+    return Code.BUG if wrong else Code.SATISFIED
+
+
+def _records(settings: Settings, thread: str) -> tuple[Sequence[TraceRecord], Plan]:
+    """The records of a thread, and its plan."""
+    with open_home(settings, make=False) as home:
+        home.run(thread)
+        state = home.values(thread)
+    return state.get("trace", []), state.get("plan", Plan())
 
 
 def threads(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from langgraph.types import StateSnapshot
 
 from agent.app import assemble
 from agent.cli.exits import BadInput, bad_input
-from agent.cli.home import Home, config_of
+from agent.cli.home import Home, config_of, snapshot_of
 from agent.cli.supply import Supply, supplied
 from agent.core.control import Question, Questions
 from agent.core.goal import Goal
@@ -73,7 +73,7 @@ class Session:
 
     def standing(self) -> Standing:
         """The thread as it was last written."""
-        snapshot = self.graph.get_state(self.config)
+        snapshot = snapshot_of(self.graph, self.config)
         # not `next`: that leaves out a node that has written, and whose process died before its checkpoint
         return Standing(snapshot.values, questions_of(snapshot), unfinished=bool(snapshot.tasks))
 

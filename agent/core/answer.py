@@ -137,7 +137,11 @@ def advised(recovery: Recovery, hint: str) -> PlanOrder:
     classified = recovery.classified
     reason = f"{classified.failure.error.message}; a person says: {hint}"
     return PlanOrder(
-        trigger=classified.failure.trigger, reason=reason, falsified=classified.falsified, failure=classified.failure
+        trigger=classified.failure.trigger,
+        reason=reason,
+        falsified=classified.falsified,
+        failure=classified.failure,
+        cause=recovery.cause,
     )
 
 

@@ -4,11 +4,24 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
-from agent.core.failure import Classified
+from agent.core.failure import Classified, Origin, Scope, Trigger
 from agent.core.goal import Goal
-from agent.core.ladder import RungChoice
+from agent.core.ladder import Rung, RungChoice
 from agent.core.plan import Call, StepId
-from agent.core.value import JsonValue, Value
+from agent.core.value import ArtifactName, JsonValue, Value
+
+
+class Cause(Value):
+    """A recovery in short, as what is done about it names it."""
+
+    number: int
+    """Of the recovery on its thread, from 1."""
+    trigger: Trigger
+    scope: Scope
+    origin: Origin
+    rung: Rung
+    invalidated: tuple[ArtifactName, ...] = ()
+    """Finished work that the failure took down."""
 
 
 class Recovery(Value):
@@ -16,6 +29,8 @@ class Recovery(Value):
 
     classified: Classified
     choice: RungChoice
+    cause: Cause | None = None
+    """The same in short, by the number of its record."""
 
 
 class Choice(StrEnum):

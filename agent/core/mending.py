@@ -26,4 +26,10 @@ def ordered(recovery: Recovery) -> PlanOrder:
     """What a planner is told about the failure: what happened, and what turned out to be untrue."""
     failure = recovery.classified.failure
     falsified = (failure.predicate,) if failure.predicate else recovery.classified.falsified
-    return PlanOrder(trigger=failure.trigger, reason=failure.error.message, falsified=falsified, failure=failure)
+    return PlanOrder(
+        trigger=failure.trigger,
+        reason=failure.error.message,
+        falsified=falsified,
+        failure=failure,
+        cause=recovery.cause,
+    )

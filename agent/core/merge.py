@@ -82,6 +82,12 @@ def delta(old: Plan, new: Plan) -> PlanDelta:
     return PlanDelta(**{name: tuple(ids) for name, ids in lists.items()})
 
 
+def reused(plan: Plan, change: PlanDelta, world: World) -> tuple[ArtifactName, ...]:
+    """Finished work of the steps that are kept, as far as it holds."""
+    kept = set(change.kept)
+    return tuple(name for each in plan.live() if each.id in kept for name in each.produces if world.holds(name))
+
+
 def delayed(plan: Plan, change: PlanDelta, observers: frozenset[StepId], delay: float) -> Plan:
     """The plan in which whoever looks again waits a moment first: the world was caught halfway."""
     waiting = {*change.added, *(observers & set(change.reopened))}

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from agent.core.control import Cause
 from agent.core.failure import Failure, Trigger
 from agent.core.limits import Stop
 from agent.core.outcome import OutcomeStatus
@@ -20,6 +21,8 @@ class PlanOrder(Value):
     falsified: tuple[str, ...] = ()
     """Predicates and artifacts that turned out to be untrue."""
     failure: Failure | None = None
+    cause: Cause | None = None
+    """The recovery that ordered it."""
 
 
 class Draw(Value):

@@ -1,47 +1,67 @@
 """Does every decision follow from its record (invariant 8)? Recomputed from a trace alone: no state, no world.
 
-Covered are the scope of a failure and what is known of its effect, the rung, the marks, what was verified, and the
-end. A verdict is taken as it was recorded: what it was judged over is named by digest and lies in the store. So is
-what a model or a person said.
+Covered are the scope of a failure and what is known of its effect, the rung, the marks, what was drawn for it and
+what that keeps, what was verified, and the end. A verdict is taken as it was recorded: what it was judged over is
+named by digest and lies in the store. So is what a model or a person said.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agent.core.classification import OUTDATED, blame, classify, conclude
+from agent.core.control import Cause
 from agent.core.failure import Classified, Origin, Scope
 from agent.core.ladder import choose_rung
 from agent.core.limits import Stop
 from agent.core.outcome import borne_out, ended_by
 from agent.core.plan import StepId
 from agent.core.predicate import Verdict
-from agent.core.record import Committed, Ended, Invalidated, Judged, Recovered, TraceRecord
+from agent.core.record import Committed, Ended, Invalidated, Judged, Recovered, Redrawn, TraceRecord
 from agent.core.value import ArtifactName, Digest
 
 
-def contradictions(trace: Iterable[TraceRecord]) -> Iterator[str]:
-    """What does not follow from what was recorded; a sentence each.
+class Recomputed(NamedTuple):
+    """One decision, made once more."""
+
+    place: int
+    """Of its record in the trace, from 0."""
+    record: TraceRecord
+    differs: tuple[str, ...]
+    """What does not follow from what was recorded, a sentence each; empty when all does."""
+
+
+def recomputed(trace: Iterable[TraceRecord]) -> Iterator[Recomputed]:
+    """Every decision of a thread, made once more from its record.
 
     Args:
         trace: from the first record of the thread on, for marks stand on what was made before.
     """
     standing = _Standing()
-    for record in trace:
+    for place, record in enumerate(trace):
         match record:
-            case Recovered():
-                yield from _recovered(record)
             case Judged():
                 standing.verified[record.step] = bool(record.judgements) and all(
                     each.verdict is Verdict.VERIFIED for each in record.judgements
                 )
+            case Recovered():
+                yield Recomputed(place, record, tuple(standing.recovered(record)))
+            case Redrawn():
+                yield Recomputed(place, record, tuple(standing.redrawn(record)))
             case Committed():
-                yield from standing.committed(record)
+                yield Recomputed(place, record, tuple(standing.committed(record)))
             case Invalidated():
-                yield from standing.invalidated(record)
+                yield Recomputed(place, record, tuple(standing.invalidated(record)))
             case Ended():
-                yield from _ended(record)
+                yield Recomputed(place, record, tuple(_ended(record)))
             case _:
                 pass
+
+
+def contradictions(trace: Iterable[TraceRecord]) -> Iterator[str]:
+    """What does not follow from what was recorded; a sentence each."""
+    for each in recomputed(trace):
+        yield from each.differs
 
 
 def _recovered(record: Recovered) -> Iterator[str]:
@@ -75,6 +95,10 @@ def _ended(record: Ended) -> Iterator[str]:
         yield f"the run was stopped by {record.stop.limit}, of which {record.stop.spent:g} were spent"
 
 
+def _listed(names: Iterable[ArtifactName]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
+
+
 def _holds(stop: Stop, record: Ended) -> bool:
     return stop.spent >= stop.allowed and record.claimed is ended_by(stop)
 
@@ -88,6 +112,23 @@ class _Standing:
     inputs: dict[ArtifactName, dict[ArtifactName, Digest]] = field(default_factory=dict)
     fallen: set[ArtifactName] = field(default_factory=set)
     """Marked as untrue themselves, and not made or seen again since."""
+    causes: dict[int, Cause] = field(default_factory=dict)
+    """Recoveries by number; those of the first record format have none."""
+    last: Recovered | None = None
+    """The last recovery; its marks come right after it."""
+
+    def recovered(self, record: Recovered) -> Iterator[str]:
+        yield from _recovered(record)
+        self.causes[record.number], self.last = record.cause, record
+        for name in sorted(set(record.reused) & (self.fallen | set(record.invalidated))):
+            yield f"recovery {record.number} leaves {name} as it is, which had been marked"
+
+    def redrawn(self, record: Redrawn) -> Iterator[str]:
+        cause = record.cause
+        if cause is not None and self.causes.get(cause.number) != cause:
+            yield f"plan {record.revision} was drawn for recovery {cause.number}, which was not chosen like that"
+        for name in sorted(self.fallen & set(record.reused)):
+            yield f"plan {record.revision} was to reuse {name}, which had been marked as untrue"
 
     def committed(self, record: Committed) -> Iterator[str]:
         if record.step is not None and not self.verified.get(record.step, False):
@@ -97,6 +138,9 @@ class _Standing:
 
     def invalidated(self, record: Invalidated) -> Iterator[str]:
         marked, roots = set(record.what.artifacts), set(record.what.roots)
+        last = self.last
+        if last is not None and last.number and last.invalidated != record.what.artifacts:
+            yield f"recovery {last.number} was to mark {_listed(last.invalidated)}, and marked {_listed(marked)}"
         below = {name for name in self.digests if roots & self._behind(name)}
         for name in sorted(marked - roots - below):
             yield f"{name} was marked, and it was made from nothing that is untrue: {', '.join(sorted(roots))}"

@@ -55,6 +55,16 @@ class Usage(Value):
         return self.tokens_estimated > 0
 
 
+class Cost(Value):
+    """What models were paid for one thing that was done."""
+
+    calls: int = 0
+    tokens: int = 0
+    """In and out together."""
+    money: float = 0.0
+    """As the provider says, else by the price table; 0 for a model that nobody priced."""
+
+
 def total(one: Usage, other: Usage) -> Usage:
     """Two costs together. A port asks one model, so the last name that is known stands for both."""
     told = [each.cost for each in (one, other) if each.cost is not None]
@@ -75,6 +85,17 @@ def money(usage: Usage, prices: Prices) -> float:
     price = _price(usage.model, prices)
     worded = usage.tokens_in * price.tokens_in + usage.tokens_out * price.tokens_out
     return usage.calls * price.call + worded / MILLION
+
+
+def cost(usage: Usage, prices: Prices) -> Cost:
+    """A usage as it stands in a record."""
+    return Cost(calls=usage.calls, tokens=usage.tokens, money=money(usage, prices))
+
+
+def between(before: Ledger, after: Ledger) -> Cost:
+    """What models were paid from the one to the other, when no tool was called in between."""
+    spent = {name: getattr(after, name) - getattr(before, name) for name in (*CALLS, "tokens", "money")}
+    return Cost(calls=sum(spent[name] for name in CALLS), tokens=spent["tokens"], money=spent["money"])
 
 
 def charged(ledger: Ledger, role: Role, usage: Usage, prices: Prices) -> Ledger:

@@ -20,9 +20,9 @@ from agent.core.plan import Plan
 from agent.core.record import Invalidated, Recovered, TraceRecord
 from agent.core.repair import options, region
 from agent.core.repeating import noted
-from agent.core.spending import Prices, charged
-from agent.core.value import JsonValue
-from agent.core.world import World
+from agent.core.spending import Prices, between, charged
+from agent.core.value import ArtifactName, JsonValue
+from agent.core.world import World, made
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate
 from agent.ports import Clock, ScopeModel
@@ -54,17 +54,24 @@ class Classifier:
         """Classify every failure that came in together, one after the other."""
         world, plan, ledger = state["world"], state["plan"], state["ledger"]
         limits = granted(self._limits, state.get("granted") or {})
+        before = sum(isinstance(each, Recovered) for each in state["trace"])
         recoveries: list[Recovery] = []
         trace: list[TraceRecord] = []
         for failure in state["failures"]:
             told = _told_before(failure, (*state["trace"], *trace))
+            unpaid = ledger
             classified, ledger = await self._classify(failure, world, plan, ledger, limits, told)
+            paid = between(unpaid, ledger)
             ledger = await self._noted(classified, world, plan, ledger)
             ordered = state["order"] is not None or any(each.choice.rung is Rung.REPLAN for each in recoveries)
-            recovery, ledger = self._choose(classified, plan, ledger, limits, trace, ordered)
-            if _is_looked_at_again(recovery):
-                world, plan = self._mark(classified, world, plan, ledger, trace)
-            recoveries.append(recovery)
+            chosen, ledger = self._choose(classified, plan, ledger, limits, ordered)
+            marked: tuple[Invalidated, ...] = ()
+            if _is_looked_at_again(chosen):
+                world, plan, marked = self._mark(classified, world, plan, ledger)
+            known = {"number": before + len(recoveries) + 1, "cost": paid, **_told_of_marks(marked, world)}
+            chosen = chosen.model_copy(update=known)
+            trace += [chosen, *marked]
+            recoveries.append(Recovery(classified=classified, choice=chosen.choice, cause=chosen.cause))
         return {
             "world": world,
             "plan": plan,
@@ -124,35 +131,32 @@ class Classifier:
         plan: Plan,
         ledger: Ledger,
         limits: Limits,
-        trace: list[TraceRecord],
         ordered: bool,
-    ) -> tuple[Recovery, Ledger]:
+    ) -> tuple[Recovered, Ledger]:
         """Choose and charge the rung; the record holds all the inputs of the choice."""
         open_ = options(classified, plan, self._contracts, ledger, self._model_can_patch)
         now = self._clock.now()
         resting = joins(classified, ledger, now)
         choice = choose_rung(classified, open_, limits, ledger, ordered, resting)
-        trace.append(
-            Recovered(
-                at=now,
-                run=ledger.run,
-                classified=classified,
-                options=open_,
-                limits=limits,
-                ledger=ledger,
-                ordered=ordered,
-                resting=resting,
-                choice=choice,
-            )
+        chosen = Recovered(
+            at=now,
+            run=ledger.run,
+            classified=classified,
+            options=open_,
+            limits=limits,
+            ledger=ledger,
+            ordered=ordered,
+            resting=resting,
+            choice=choice,
         )
         paid = spent(ledger, choice, classified)
         if choice.rung is Rung.RETRY and limited(classified):
             paid = rested(paid, classified, choice.delay, now)
-        return Recovery(classified=classified, choice=choice), paid
+        return chosen, paid
 
     def _mark(
-        self, classified: Classified, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]
-    ) -> tuple[World, Plan]:
+        self, classified: Classified, world: World, plan: Plan, ledger: Ledger
+    ) -> tuple[World, Plan, tuple[Invalidated]]:
         """A falsified or doubted observation takes down what was made from it, along dependency edges."""
         failure = classified.failure
         depth = max(0, ledger.rewrite.get(failure.key, 0) - 1)
@@ -162,8 +166,7 @@ class Classifier:
         world, plan, what = invalidate(
             world, plan, (looked_at & set(world.artifacts)) | stale, failure.error.message, failure.step, observers
         )
-        trace.append(Invalidated(at=self._clock.now(), run=ledger.run, what=what))
-        return world, plan
+        return world, plan, (Invalidated(at=self._clock.now(), run=ledger.run, what=what),)
 
 
 def _by_default(failure: Failure, mutating: bool, view: dict[str, JsonValue]) -> Classified:
@@ -171,13 +174,20 @@ def _by_default(failure: Failure, mutating: bool, view: dict[str, JsonValue]) ->
     return conclude(failure, Scope.CALL, Origin.AGENT, "default", mutating, view)
 
 
-def _is_looked_at_again(recovery: Recovery) -> bool:
+def _told_of_marks(marked: Iterable[Invalidated], world: World) -> dict[str, tuple[ArtifactName, ...]]:
+    """What of the finished work fell, and what stands; nothing to tell where nothing fell."""
+    fell = tuple(name for each in marked for name in each.what.artifacts)
+    stands = tuple(name for name in made(world.artifacts, world) if world.holds(name)) if fell else ()
+    return {"invalidated": fell, "reused": stands}
+
+
+def _is_looked_at_again(chosen: Recovered) -> bool:
     """Whether what was falsified or doubted will be observed anew; what nobody looks at again keeps its standing.
 
     Only what a probe has seen to be another, or can see no more, counts as untrue whether or not anybody can do
     something about it.
     """
-    classified, rung = recovery.classified, recovery.choice.rung
+    classified, rung = chosen.classified, chosen.choice.rung
     if rung is Rung.ESCALATE:
         return classified.failure.of_a_look
     return classified.scope is Scope.PRECONDITION or rung is Rung.REWRITE

@@ -14,7 +14,7 @@ from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.record import AttemptEnded, TraceRecord, nudged
 from agent.core.reference import UnresolvedReference, resolve
-from agent.core.spending import Prices, charged
+from agent.core.spending import Prices, charged, cost
 from agent.core.value import ArtifactName, Digest, JsonValue
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
@@ -146,6 +146,7 @@ class Executor:
             how=attempt.result.how,
             seconds=round(attempt.seconds, 6),
             money=attempt.result.money,
+            cost=cost(attempt.result.usage, self._prices),
             error=error.message if error else "",
             notes=attempt.result.notes,
         )

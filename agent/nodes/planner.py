@@ -17,17 +17,17 @@ from agent.core.grant import granted
 from agent.core.invalidation import follow, invalidate
 from agent.core.ladder import Refusal, Rung, RungChoice
 from agent.core.limits import Ledger, Limits
-from agent.core.merge import PlanDelta, replan
+from agent.core.merge import replan, reused
 from agent.core.move import Draw, Finish, PlanOrder
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus
 from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
 from agent.core.regrading import outgrown, regraded
-from agent.core.spending import Prices, charged
-from agent.core.value import ArtifactName, canonical
+from agent.core.spending import Prices, charged, cost
+from agent.core.value import canonical
 from agent.core.ways import learned
-from agent.core.world import World, made
+from agent.core.world import made
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate
 from agent.ports import Clock, NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequest, Usage
@@ -115,7 +115,9 @@ class PlannerNode:
                 planner=draft.planner,
                 revision=plan.revision,
                 delta=delta,
-                reused=_reused(plan, delta, world),
+                reused=reused(plan, delta, world),
+                cause=order.cause,
+                cost=cost(draft.usage, self._prices),
             )
         )
         return {
@@ -161,7 +163,15 @@ class PlannerNode:
         """That there is no plan, and what the planner was told before."""
         at, run = self._clock.now(), state["ledger"].run
         told = nudged(error.nudges if isinstance(error, PlanningFailed) else (), at, run)
-        return [*told, PlanRejected(at=at, run=run, trigger=order.trigger, reason=masked(str(error)))]
+        rejected = PlanRejected(
+            at=at,
+            run=run,
+            trigger=order.trigger,
+            reason=masked(str(error)),
+            cause=order.cause,
+            cost=cost(_usage(error), self._prices),
+        )
+        return [*told, rejected]
 
     def _thrash(self, state: RunState, order: PlanOrder, error: NoProgress) -> RunUpdate:
         """Another plan of the same shape cannot help: what was learned goes to a person (seed 4)."""
@@ -182,11 +192,6 @@ class PlannerNode:
 def _charged(ledger: Ledger, usage: Usage, prices: Prices) -> Ledger:
     """A draw without a model counts as one call: planning again and again is thrash, whoever plans."""
     return charged(ledger, "planner", usage, prices).add(planner_calls=0 if usage.calls else 1)
-
-
-def _reused(plan: Plan, delta: PlanDelta, world: World) -> tuple[ArtifactName, ...]:
-    kept = set(delta.kept)
-    return tuple(n for s in plan.live() if s.id in kept for n in s.produces if world.holds(n))
 
 
 def _usage(error: ValueError) -> Usage:

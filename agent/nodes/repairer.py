@@ -12,13 +12,13 @@ from agent.core.grant import granted
 from agent.core.ladder import Rung
 from agent.core.limits import Ledger, Limits, stopped
 from agent.core.mending import again, left, ordered
-from agent.core.merge import PlanDelta, delayed, delta, rewrite
+from agent.core.merge import PlanDelta, delayed, delta, reused, rewrite
 from agent.core.phase import Phase
 from agent.core.plan import Call, Plan, Step, StepStatus
 from agent.core.record import Repaired, nudged
 from agent.core.repair import Region, boundary, region
 from agent.core.repeating import as_sent, excused, noted, repeats
-from agent.core.spending import Prices, Usage, charged
+from agent.core.spending import Prices, Usage, between, charged
 from agent.core.value import JsonValue
 from agent.core.ways import Patch, learned, next_patch
 from agent.core.world import World
@@ -93,7 +93,7 @@ class Repairer:
     async def _patch(self, recovery: Recovery, world: World, update: RunUpdate) -> None:
         failure, plan = recovery.classified.failure, update["plan"]
         assert failure.step is not None
-        step = plan.step(failure.step)
+        step, before = plan.step(failure.step), update["ledger"]
         patch = next_patch(step, self._registry.contracts, update["ledger"])
         if patch is None and self._patcher is not None:
             patch = await self._propose(self._patcher, step, failure, world, update)
@@ -102,7 +102,7 @@ class Repairer:
             return
         mended = patch.step.as_(StepStatus.PENDING).model_copy(update={"delay": 0.0})
         new = plan.with_steps(mended).model_copy(update={"revision": plan.revision + 1})
-        self._changed(update, recovery, new, delta(plan, new), patch.because)
+        self._changed(update, recovery, (new, delta(plan, new)), patch.because, world, before)
 
     async def _propose(
         self, patcher: Patcher, step: Step, failure: Failure, world: World, update: RunUpdate
@@ -136,7 +136,7 @@ class Repairer:
 
     async def _rewrite(self, recovery: Recovery, state: RunState, update: RunUpdate) -> None:
         """Draw the invalid region anew from its boundary; everything outside is untouched."""
-        plan, failure = update["plan"], recovery.classified.failure
+        plan, failure, before = update["plan"], recovery.classified.failure, update["ledger"]
         depth = max(0, update["ledger"].rewrite.get(failure.key, 0) - 1)
         part = region(recovery.classified, plan, depth)
         request = await self._region_request(part, recovery, state, plan)
@@ -154,7 +154,7 @@ class Repairer:
         update["ledger"] = excused(update["ledger"], plan, part.observers)
         new, change = rewrite(plan, part.steps, steps, state["world"])
         new = delayed(new, change, part.observers, recovery.choice.delay)
-        self._changed(update, recovery, new, change, failure.error.message)
+        self._changed(update, recovery, (new, change), failure.error.message, state["world"], before)
 
     async def _region_request(self, part: Region, recovery: Recovery, state: RunState, plan: Plan) -> PlanRequest:
         world = state["world"]
@@ -173,7 +173,16 @@ class Repairer:
             before=plan.live(),
         )
 
-    def _changed(self, update: RunUpdate, recovery: Recovery, plan: Plan, change: PlanDelta, because: str) -> None:
+    def _changed(
+        self,
+        update: RunUpdate,
+        recovery: Recovery,
+        drawn: tuple[Plan, PlanDelta],
+        because: str,
+        world: World,
+        before: Ledger,
+    ) -> None:
+        plan, change = drawn
         update["plan"] = plan
         record = Repaired(
             at=self._clock.now(),
@@ -183,6 +192,9 @@ class Repairer:
             because=because,
             revision=plan.revision,
             delta=change,
+            reused=reused(plan, change, world),
+            cause=recovery.cause,
+            cost=between(before, update["ledger"]),
         )
         update["trace"] = [*update["trace"], record]
 

@@ -16,6 +16,7 @@ import ormsgpack
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 import agent.core
+from agent.core.record import SCHEMA, Record
 from agent.core.value import Value
 
 RENAMED: dict[str, str] = {}
@@ -31,14 +32,32 @@ _OF_A_TYPE = range(6)
 TypeName = tuple[str, str]
 
 
-class UnknownType(RuntimeError):
-    """A checkpoint holds a type that this release does not have."""
+_VERSIONED = re.compile(rb"\xaeschema_version(.)", re.DOTALL)
+"""How the format of a trace record lies there: its name, and a small number as itself."""
+
+
+class Newer(RuntimeError):
+    """A checkpoint was written by a later release."""
+
+    def __init__(self, holds: str) -> None:
+        super().__init__(
+            f"the checkpoint holds {holds}: it was written by a newer Kintsugi; upgrade, or read it with the release "
+            "that wrote it"
+        )
+
+
+class UnknownType(Newer):
+    """It holds a type that this release does not have."""
 
     def __init__(self, module: str, name: str) -> None:
-        super().__init__(
-            f"the checkpoint holds {module}.{name}, which this release does not know: it was written by a newer "
-            "Kintsugi; upgrade, or read it with the release that wrote it"
-        )
+        super().__init__(f"{module}.{name}, which this release does not know")
+
+
+class UnknownFormat(Newer):
+    """It holds a trace record in a format that this release does not read."""
+
+    def __init__(self, version: object) -> None:
+        super().__init__(f"trace records of schema {version}, and this release reads up to {SCHEMA}")
 
 
 class Naming(JsonPlusSerializer):
@@ -49,6 +68,7 @@ class Naming(JsonPlusSerializer):
 
         Raises:
             UnknownType: it holds one of our types that is not there any more, or not yet.
+            UnknownFormat: it holds trace records of a later format.
         """
         kind, stored = data
         if kind == "msgpack" and _outdated(stored):
@@ -82,27 +102,36 @@ def _found(name: str) -> TypeName | None:
 
 
 def _outdated(stored: bytes) -> bool:
-    """Whether a name in it may not be today's. Text may look like one: then it is only looked at again."""
+    """Whether a name or a format in it may not be today's. Text may look like one: then it is only looked at again."""
     return any(
         _today.get(name.decode()) != (module.decode(), name.decode()) for module, name in set(_NAMED.findall(stored))
-    )
+    ) or any(version[0] > SCHEMA for version in _VERSIONED.findall(stored))
 
 
 def _renamed(stored: bytes) -> bytes:
-    unknown: list[TypeName] = []
+    newer: list[Newer] = []
 
     def extension(code: int, content: bytes) -> ormsgpack.Ext:
         value = ormsgpack.unpackb(content, ext_hook=extension, option=ormsgpack.OPT_NON_STR_KEYS)
         if code in _OF_A_TYPE and str(value[0]).startswith(_OURS):
             found = _found(value[1])
             value[:2] = found or value[:2]
-            unknown.extend([] if found else [(value[0], value[1])])  # what a hook throws is lost
+            newer.extend(_newer(found, value))  # what a hook throws is lost
         return ormsgpack.Ext(code, ormsgpack.packb(value, option=ormsgpack.OPT_NON_STR_KEYS))
 
     value = ormsgpack.unpackb(stored, ext_hook=extension, option=ormsgpack.OPT_NON_STR_KEYS)
-    if unknown:
-        raise UnknownType(*unknown[0])
+    if newer:
+        raise newer[0]
     return ormsgpack.packb(value, option=ormsgpack.OPT_NON_STR_KEYS)
+
+
+def _newer(found: TypeName | None, value: list[Any]) -> Iterator[Newer]:
+    if found is None:
+        yield UnknownType(value[0], value[1])
+    elif isinstance(value[2], dict) and found[1] in {each.__name__ for each in _subclasses(Record)}:
+        version = value[2].get("schema_version", 1)
+        if not isinstance(version, int) or version > SCHEMA:
+            yield UnknownFormat(version)
 
 
 def _subclasses(base: type[Any]) -> Iterator[type[Any]]:

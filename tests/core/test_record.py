@@ -1,5 +1,6 @@
 """The trace: every record can be read back, and from every decision on it the decision can be recomputed."""
 
+import json
 from typing import Any, get_args
 
 import pytest
@@ -11,7 +12,7 @@ from agent.core.failure import Scope
 from agent.core.ladder import Options, choose_rung
 from agent.core.limits import Ledger, Limits
 from agent.core.merge import delta
-from agent.core.record import RECORD, Planned, Recovered, TraceRecord
+from agent.core.record import RECORD, SCHEMA, Paused, Planned, Recovered, TraceRecord
 from tests.builders import classified, plan, step
 
 
@@ -30,6 +31,35 @@ def test_a_record_of_an_unknown_kind_is_refused() -> None:
 def test_a_field_that_nobody_wrote_is_refused() -> None:
     with pytest.raises(ValidationError, match="extra"):
         RECORD.validate_python({"event": "escalated", "at": 0, "question": "?", "id": "q", "extra": 1})
+
+
+def test_a_record_says_in_which_format_it_was_written() -> None:
+    written = Paused(at=1.0, reason="asked").model_dump()
+    assert written["schema_version"] == SCHEMA
+    assert RECORD.validate_python(written) == Paused(at=1.0, reason="asked")
+
+
+def test_a_record_of_the_first_format_is_read_and_says_no_version() -> None:
+    failed, options, limits, ledger = classified("nothing"), Options(), Limits(), Ledger()
+    new = {"schema_version", "number", "invalidated", "reused", "cost"}
+    written = Recovered(
+        at=1.0,
+        classified=failed,
+        options=options,
+        limits=limits,
+        ledger=ledger,
+        choice=choose_rung(failed, options, limits, ledger),
+    )
+    first = {name: each for name, each in written.model_dump().items() if name not in new}
+    assert RECORD.validate_python(first) == written
+
+
+@pytest.mark.parametrize("event", ["paused", "of an event to come"])
+def test_a_record_of_a_later_format_is_refused_in_a_sentence(event: str) -> None:
+    later = {"event": event, "at": 1.0, "reason": "asked", "schema_version": SCHEMA + 1, "more": "unknown"}
+    for read in (RECORD.validate_python, lambda each: RECORD.validate_json(json.dumps(each))):
+        with pytest.raises(ValidationError, match=rf"newer Kintsugi \(schema {SCHEMA + 1}; .*: upgrade Kintsugi"):
+            read(later)
 
 
 @given(

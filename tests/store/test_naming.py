@@ -14,8 +14,9 @@ import agent.app  # noqa: F401 - the types are known once they are loaded
 from agent.core.goal import Criterion, Goal
 from agent.core.limits import Ledger
 from agent.core.phase import Phase
+from agent.core.record import SCHEMA, Paused
 from agent.store import naming
-from agent.store.naming import UnknownType, our_types
+from agent.store.naming import UnknownFormat, UnknownType, our_types
 from agent.store.packing import PACKED, Packing
 from agent.store.serde import known_types
 
@@ -60,6 +61,19 @@ def test_a_type_of_ours_that_nobody_knows_is_an_error_that_names_it() -> None:
     kind, stored = JsonPlusSerializer().dumps_typed([1, {"goal": GOAL}])
     with pytest.raises(UnknownType, match=r"agent\.core\.goal\.Mood.*upgrade"):
         reader().loads_typed((kind, stored.replace(b"\xa4Goal", b"\xa4Mood")))
+
+
+@pytest.mark.parametrize("version", [SCHEMA + 1, 127, 1000])
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_trace_record_of_a_later_format_is_an_error_that_says_so(version: int, snapshot: bool) -> None:
+    later = [Paused(at=0, reason="asked"), Paused(at=1, reason="asked").model_copy(update={"schema_version": version})]
+    with pytest.raises(UnknownFormat, match=rf"of schema {version}, .* up to {SCHEMA}: .*; upgrade"):
+        reader().loads_typed(Packing().dumps_typed(_DeltaSnapshot(later) if snapshot else later))
+
+
+def test_text_that_looks_like_a_later_format_stays_text() -> None:
+    text = ["®schema_version\x7f", b"\xaeschema_version\x7f", {"schema_version": 99}, Paused(at=0, reason="asked")]
+    assert reader().loads_typed(JsonPlusSerializer().dumps_typed(text)) == text
 
 
 def test_packed_values_are_renamed_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
