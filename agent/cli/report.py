@@ -73,10 +73,14 @@ def _marking(marking: Marking) -> Table:
 
 def _satisfied(outcome: Outcome, standing: Standing) -> str:
     held = sum(each.valid for each in outcome.artifacts.values())
-    artifacts = f"{held} artifact{'' if held == 1 else 's'}"
+    artifacts = _counted(held, "artifact")
     if standing.idle:
         return f"nothing was done again, for all of it still holds ({artifacts})."
-    return f"{outcome.reason} ({artifacts}, {standing.started} attempts)."
+    return f"{outcome.reason} ({artifacts}, {_counted(standing.started, "attempt")})."
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _tell_waiting(console: Console, home: Home, thread: str, standing: Standing) -> None:
