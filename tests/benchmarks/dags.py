@@ -28,6 +28,15 @@ def ragged(seed: int, steps: int = 30, shortest: float = 0.020, longest: float =
     return tuple(tasks)
 
 
+def uneven(lanes: int, short: float = 0.02, long: float = 0.8) -> tuple[Task, ...]:
+    """Lanes side by side, as long as they are many; each has one slow task, and no two have it in the same place."""
+    return tuple(
+        Task(f"t{place}_{lane}", long if lane == place else short, (f"t{place - 1}_{lane}",) if place else ())
+        for place in range(lanes)
+        for lane in range(lanes)
+    )
+
+
 def measured(file: Path, most: float) -> tuple[Task, ...]:
     """A workflow in wfcommons format, its run times scaled down so that its critical path takes `most` seconds."""
     workflow = json.loads(file.read_text())["workflow"]

@@ -11,11 +11,11 @@ ATTEMPTS = 4
 
 def test_a_long_run_keeps_its_pace_and_its_size() -> None:
     flat: list[float] = []
-    while len(flat) < ATTEMPTS and min(flat, default=9.0) > 1.3:
+    while len(flat) < ATTEMPTS and min(flat, default=9.0) > 1.5:
         run = grown(chain(STEPS))
         assert run.stored / run.steps < 6_600, run.tables  # 20 MB for 3,000
         flat.append(run.flat)
-    assert min(flat) <= 1.3, flat
+    assert min(flat) <= 1.5, flat
 
 
 def test_steps_side_by_side_leave_less() -> None:

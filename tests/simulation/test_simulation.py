@@ -1,4 +1,4 @@
-"""The invariants of the design, over thousands of random runs; a million by hand with `make simulate`."""
+"""The invariants of the design, over two thousand random runs; a million by hand with `make simulate`."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from tests.simulation.minds import Obedient
 from tests.simulation.outside import Broken, Journal, Outside
 from tests.simulation.script import Event, Fault, GoalScript, Script, ToolScript, draw
 
-RUNS = 10_000
+RUNS = 2_000
 
 
 def scripted(*faults: Fault, events: tuple[Event, ...] = (), **tool: object) -> Script:
