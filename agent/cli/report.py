@@ -76,7 +76,7 @@ def _satisfied(outcome: Outcome, standing: Standing) -> str:
     artifacts = _counted(held, "artifact")
     if standing.idle:
         return f"nothing was done again, for all of it still holds ({artifacts})."
-    return f"{outcome.reason} ({artifacts}, {_counted(standing.started, "attempt")})."
+    return f"{outcome.reason} ({artifacts}, {_counted(standing.started, 'attempt')})."
 
 
 def _counted(number: int, thing: str) -> str:
