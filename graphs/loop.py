@@ -19,6 +19,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Command, StateSnapshot
 
 from agent.core.goal import Goal
+from agent.core.identifier import identifier
 from agent.core.lease import Halt
 from agent.core.phase import LEGAL, START, Phase
 from agent.nodes.channels import without_deltas
@@ -80,6 +81,30 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
                     async for part in parts:
                         yield part
 
+    def get_state(self, config: RunnableConfig, **kwargs: Any) -> StateSnapshot:
+        """The thread as it was last written.
+
+        Raises:
+            BadIdentifier: no thread can have that id; likewise wherever a thread is named.
+        """
+        _refuse_unnamed(config)
+        return super().get_state(config, **kwargs)
+
+    async def aget_state(self, config: RunnableConfig, **kwargs: Any) -> StateSnapshot:
+        """The same, asynchronously."""
+        _refuse_unnamed(config)
+        return await super().aget_state(config, **kwargs)
+
+    def get_state_history(self, config: RunnableConfig, **kwargs: Any) -> Iterator[StateSnapshot]:
+        """How the thread came to be as it is, the last first."""
+        _refuse_unnamed(config)
+        return super().get_state_history(config, **kwargs)
+
+    def aget_state_history(self, config: RunnableConfig, **kwargs: Any) -> AsyncIterator[StateSnapshot]:
+        """The same, asynchronously."""
+        _refuse_unnamed(config)
+        return super().aget_state_history(config, **kwargs)
+
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
     ) -> RunnableConfig:
@@ -115,6 +140,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
     @asynccontextmanager
     async def _held(self, config: RunnableConfig | None) -> AsyncIterator[Hold | None]:
         seen = ensure_config(self.config, config)  # with what LangGraph itself will add: who calls, what is bound
+        _refuse_unnamed(seen)
         if not self._has_saver(seen):
             yield None
             return
@@ -180,6 +206,18 @@ def _loop(attributes: Mapping[str, Any]) -> LoopGraph:
     loop = LoopGraph(**given)
     loop.__dict__.update(kept)
     return loop
+
+
+def _refuse_unnamed(config: RunnableConfig) -> None:
+    """Stop at a thread or checkpoint that nothing can be kept of, before anything is.
+
+    Raises:
+        BadIdentifier: it is one.
+    """
+    for key in ("thread_id", "checkpoint_id"):
+        given = config.get("configurable", {}).get(key)
+        if given is not None:
+            identifier(given, f"the {key}")
 
 
 def _entry(values: Any) -> str | None:

@@ -13,8 +13,9 @@ import typer.main
 from typer.core import TyperGroup
 
 from agent.cli.environment import load_settings, read_dotenv
-from agent.cli.exits import EXITS, BadInput, Code, unexpected
+from agent.cli.exits import EXITS, BadInput, Code, bad_input, unexpected
 from agent.cli.screen import errors
+from agent.core.identifier import identifier
 from agent.store.connection import DatabaseLost
 
 
@@ -40,7 +41,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Thread = Annotated[str, typer.Argument(help="Thread, as `kintsugi threads` lists it.", show_default=False)]
+
+def thread_named(given: str | None) -> str | None:
+    """The thread that was named, if one was, and can have that name."""
+    with bad_input():
+        return None if given is None else identifier(given)
+
+
+Thread = Annotated[
+    str, typer.Argument(help="Thread, as `kintsugi threads` lists it.", show_default=False, callback=thread_named)
+]
 HomeOption = Annotated[
     Path | None, typer.Option("--home", help="Folder of the database. Default: KINTSUGI_HOME, or .kintsugi.")
 ]
@@ -86,7 +96,9 @@ def run(
     goal: Annotated[str, typer.Argument(help="A .toml goal file, or text (needs a model).", show_default=False)],
     tools: Tools = None,
     mcp: Mcp = None,
-    thread: Annotated[str | None, typer.Option(help="Name of the run. Default: a new one.")] = None,
+    thread: Annotated[
+        str | None, typer.Option(help="Name of the run. Default: a new one.", callback=thread_named)
+    ] = None,
     model: Model = None,
     json: Json = False,
     home: HomeOption = None,
@@ -104,7 +116,9 @@ def run(
 def demo(
     name: Annotated[str | None, typer.Argument(help="Scenario; none: list them.", show_default=False)] = None,
     event: Annotated[str | None, typer.Option(help="What happens to the world in the middle of the run.")] = None,
-    thread: Annotated[str | None, typer.Option(help="Name of the run. Default: the scenario's.")] = None,
+    thread: Annotated[
+        str | None, typer.Option(help="Name of the run. Default: the scenario's.", callback=thread_named)
+    ] = None,
     json: Json = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, under a new name and in a new world.")] = False,
     home: HomeOption = None,

@@ -12,8 +12,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import StateSnapshot
 
-from agent.cli.exits import BadInput
+from agent.cli.exits import BadInput, bad_input
 from agent.core.goal import Goal
+from agent.core.identifier import identifier
 from agent.settings import Settings
 from agent.store.checkpoints import open_saver
 from agent.store.connection import DatabaseRefused
@@ -69,6 +70,8 @@ class Home:
         Raises:
             BadInput: there is none; the message names those there are.
         """
+        with bad_input():
+            identifier(thread)
         found = self.runs.get(thread)
         if found is None:
             known = ", ".join(each.thread for each in self.runs.list()[:10])

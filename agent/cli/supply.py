@@ -102,8 +102,12 @@ def tools_of(reference: str) -> Sequence[Any]:
     """The tools of a module.
 
     Raises:
-        BadInput: there is no such list, or its module cannot be imported.
+        BadInput: there is no such list, its module cannot be imported, or the index of runs could not keep the name.
     """
+    if reference.encode(errors="ignore").decode() != reference:
+        raise BadInput(
+            f"--tools: {reference!r} cannot be kept, for it is no valid text: give it another name, or a link"
+        )
     try:
         with bad_input("--tools: "):
             return load_tools(reference)

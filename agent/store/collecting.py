@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from agent.core.identifier import identifier
 from agent.store.connection import Connection, transaction
 from agent.store.database import Database
 from agent.store.packing import packing
@@ -83,7 +84,11 @@ def forget(
         thread: which.
         effects: also what it did to the world. A later run under this name would then do all of it once more.
         dry: only count.
+
+    Raises:
+        BadIdentifier: no thread can have that id.
     """
+    identifier(thread)
     checkpoints = sum(1 for _ in _read(saver).list({"configurable": {"thread_id": thread}}))
     count = database.durable.call(partial(_effects, thread))
     if not dry:

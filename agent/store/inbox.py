@@ -7,6 +7,7 @@ import asyncio
 from functools import partial
 
 from agent.core.goal import Goal
+from agent.core.identifier import identifier
 from agent.ports import Letter
 from agent.store.connection import Connection, transaction
 from agent.store.database import Database
@@ -19,7 +20,12 @@ class GoalInbox:
         self._lane = database.quick
 
     def put(self, thread: str, goal: Goal) -> None:
-        """Leave a changed goal for a thread."""
+        """Leave a changed goal for a thread.
+
+        Raises:
+            BadIdentifier: no thread can have that id.
+        """
+        identifier(thread)
         self._lane.call(partial(_put, thread, goal.model_dump_json()))
 
     async def newer(self, thread: str, heard: int) -> Letter | None:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from agent.core.identifier import identifier
 from agent.core.lease import Busy, Halt, Holder, Lease, Life, Standing, Superseded, standing, succeeded
 from agent.store.connection import Connection, DatabaseLost, transaction
 from agent.store.database import Database
@@ -44,7 +45,12 @@ class Leases:
         self._now = now
 
     async def take(self, thread: str) -> Hold | Lease:
-        """Hold the thread, or see who does."""
+        """Hold the thread, or see who does.
+
+        Raises:
+            BadIdentifier: no thread can have that id.
+        """
+        identifier(thread)
         return self._beating(await self._lane.run(partial(self._take, thread)))
 
     async def release(self, hold: Hold) -> None:
@@ -61,7 +67,9 @@ class Leases:
 
         Raises:
             Busy: somebody else holds it.
+            BadIdentifier: no thread can have that id.
         """
+        identifier(thread)
         taken = self._beating(self._lane.call(partial(self._take, thread)))
         if isinstance(taken, Lease):
             raise Busy(taken)
@@ -74,6 +82,7 @@ class Leases:
 
     def holder(self, thread: str) -> Lease | None:
         """Who holds the thread at this moment, if anybody does."""
+        identifier(thread)
         found = self._lane.call(partial(_find, thread))
         seen = standing(found, self._life(found), self._now())
         return None if seen in (Standing.FREE, Standing.DEAD) else found

@@ -5,6 +5,7 @@ A run killed before its first checkpoint left no state, but it was accepted, so 
 
 from functools import partial
 
+from agent.core.identifier import identifier
 from agent.core.value import Value
 from agent.store.body import from_body, to_body
 from agent.store.connection import Connection
@@ -49,7 +50,11 @@ class RunIndex:
         """Record that a run was accepted: a new one, a resumed one, or one with a changed goal.
 
         A thread that is known keeps its first start, and its tools and source where none are given.
+
+        Raises:
+            BadIdentifier: no thread can have that id.
         """
+        identifier(thread)
         self._lane.call(partial(_start, (thread, to_body(goal), RUNNING, tools, _blob(source), at, at)))
 
     def ended(self, thread: str, status: str, *, at: float) -> None:

@@ -7,6 +7,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as as_tool
 
 from agent.core.contract import ToolContract
+from agent.core.identifier import identifier
 from agent.core.value import JsonValue
 from agent.tools.contracts import Contract, Probe, contract_of, has_contract, json_schema
 
@@ -22,12 +23,13 @@ class Registry:
         """Register the tools.
 
         Raises:
-            ValueError: on two tools of one name, a stand-in for a tool that does not exist, or a parameter
-                whose name LangChain keeps for itself.
+            ValueError: on two tools of one name, a name that cannot be kept, a stand-in for a tool that does not
+                exist, or a parameter whose name LangChain keeps for itself.
         """
         self._tools: dict[str, BaseTool] = {}
         for each in tools:
             wrapped: BaseTool = each if isinstance(each, BaseTool) else as_tool(each)
+            identifier(wrapped.name, "the name of a tool")
             if wrapped.name in self._tools:
                 raise ValueError(f"two tools are named {wrapped.name!r}; names must be unique")
             _refuse_reserved(wrapped)

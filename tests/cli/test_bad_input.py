@@ -4,6 +4,7 @@ import sqlite3
 
 import pytest
 
+from agent.store.database import open_database
 from tests.cli.conftest import JOBS, calls
 
 FILES = {
@@ -159,3 +160,31 @@ def test_usage_errors_are_exit_code_2(cli):
     cli("run", code=2)
     cli("run", "goal.toml", "--colour", code=2)
     cli("fly", code=2)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a\udcff", "x" * 300, "\x1b[31m"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "goal.toml", "--tools", JOBS, "--thread"),
+        ("demo", "config-report", "--thread"),
+        *((each,) for each in ("resume", "goal", "stop", "trace", "report", "watch", "forget", "mutate")),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_thread_that_cannot_be_kept_is_refused_by_every_command(cli, folder, words, name):
+    if words[0] not in ("run", "demo"):
+        (folder / ".kintsugi").mkdir()
+        open_database(folder / ".kintsugi" / "kintsugi.db").close()
+    said = " ".join(cli(*words, name, code=2).stderr.split())
+    # what is mutated may be a scenario as well
+    sentence = "there is no scenario or thread" if words == ("mutate",) and not name else "it needs 1 to 255 characters"
+    assert sentence in said
+    assert "\x1b" not in said
+
+
+def test_tools_in_a_folder_whose_name_is_no_text_are_refused_before_anything_is_kept(cli, folder):
+    (folder / "d\udcff").mkdir()
+    said = cli("run", "goal.toml", "--tools", "workspace:./d\udcff", code=2).stderr
+    assert "cannot be kept, for it is no valid text" in " ".join(said.split())
+    assert cli("threads").stdout.strip() == "no run was started yet"
