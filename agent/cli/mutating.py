@@ -14,6 +14,7 @@ from agent.cli.screen import console, errors, is_terminal
 from agent.cli.supply import scenario_of, tools_of
 from agent.core.contract import EffectClass
 from agent.core.goal import Goal
+from agent.core.identifier import identifier
 from agent.mutation.ground import Open, ground_in, ground_of
 from agent.mutation.kinds import KINDS
 from agent.mutation.kit import mutate_ground
@@ -75,7 +76,8 @@ def _ground(settings: Settings, name: str, real: bool) -> Open:
     if isinstance(place, Path) and not place.exists():
         raise BadInput(known)
     with open_home(settings, make=False) as home:
-        run = home.runs.get(name)
+        with bad_input():
+            run = home.runs.get(identifier(name))
         if run is None:
             raise BadInput(known)
         scenario = scenario_of(run.tools)
