@@ -33,7 +33,8 @@ def watch(settings: Settings, thread: str, port: int) -> None:
         with listening(Pages(home, thread), port) as server:
             console().print(f"Watching {thread}: {server.url}", markup=False)
             console().print("The address is a key: whoever has it sees the run. Ctrl-C ends it.", style="dim")
-            signal.signal(signal.SIGTERM, _as_interrupt)
+            for each in (signal.SIGINT, signal.SIGTERM):  # both by name: a shell's background jobs ignore the first
+                signal.signal(each, _as_interrupt)
             try:
                 server.serve_forever(poll_interval=0.1)
             except KeyboardInterrupt:
