@@ -188,8 +188,10 @@ class Writes:
         Where it was this very call, which a person has allowed to be made once more meanwhile, its late success is
         the one that was wanted. Where they have edited it meanwhile, they did not know yet what is known now.
         """
-        before = self._doubtful.get(write.product, write)
-        late = await self._caller.overdue(before.tool, before.sent) if before.effect != write.effect else None
+        before = self._doubtful.get(write.product)
+        if before is None or before.effect == write.effect:
+            return None  # of this very call the journal tells; it stays in doubt for others until it has ended
+        late = await self._caller.overdue(before.tool, before.sent)
         if isinstance(late, ErrorFacts) and late.kind == "lost":
             return _failed(late)
         self._doubtful.pop(write.product, None)
@@ -199,8 +201,10 @@ class Writes:
         same = replace(before.effect, repetition=write.effect.repetition) == write.effect
         if same and before.task.again == write.task.again:
             return await self._recorded(before, Done(late))
-        repeatable = write.inner or write.task.step.idempotent or before.task.again != write.task.again
-        return None if repeatable else _failed(overtaken(write.tool, before.tool))
+        if write.inner or write.task.step.idempotent or before.task.again != write.task.again:
+            return None
+        await self._begin(write)  # as one whose outcome is unknown: no run makes it now without a person's word
+        return _failed(overtaken(write.tool, before.tool))
 
     async def _undecided(self, write: Write) -> ErrorFacts | None:
         """Whether another write of the same step may have happened: under other arguments this could be the second."""

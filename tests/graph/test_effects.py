@@ -180,9 +180,31 @@ def test_a_person_who_edits_a_call_is_told_when_it_went_through_after_all() -> N
     (asked,) = questions(run(graph, edit)).values()
     assert "went through after its time" in asked["error"]
     assert there.rows == ["row"]
+    # no other run forgets it
+    assert questions(run(graph, goal("x")))
+    assert there.rows == ["row"]
     # who says so once more, and knows it, gets it
     assert values(run(graph, edit)) == {"x": 50}
     assert there.rows == ["row", "row"]
+
+
+@pytest.mark.parametrize("again", ["edit", "retry"])
+def test_a_write_that_is_still_at_work_is_waited_for_however_often_a_person_says_to_go_on(again: str) -> None:
+    there, go_on = Ledger(), threading.Event()
+
+    def pay(amount: int) -> int:
+        go_on.wait(20)
+        return there.write()
+
+    tools = [Calls().tool("x", "", pay, effect="mutating", takes="amount", args={"amount": 100}, needs="")]
+    graph = build_graph(tools, settings=calm(step_timeout=0.2, retry=0), checkpointer=InMemorySaver())
+    run(graph, goal("x"))
+    # the same goal anew, and then what a person says
+    for given in (goal("x"), Command(resume={"choice": again, "args": {"amount": 50}}), goal("x")):
+        (asked,) = questions(run(graph, given)).values()
+        assert "still at work" in asked["error"]
+        assert there.rows == []
+    go_on.set()
 
 
 def test_no_other_way_is_tried_while_a_write_that_is_too_slow_is_still_at_work() -> None:
