@@ -22,7 +22,7 @@ from agent.core.move import Draw, Finish, PlanOrder
 from agent.core.outcome import OutcomeStatus
 from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus
-from agent.core.record import IntentChanged, Planned, PlanRejected, TraceRecord, nudged
+from agent.core.record import IntentChanged, Invalidated, Planned, PlanRejected, TraceRecord, nudged
 from agent.core.regrading import outgrown, regraded
 from agent.core.spending import Prices, charged, cost
 from agent.core.value import canonical
@@ -66,12 +66,15 @@ class PlannerNode:
         # a goal may have been stated anywhere; whichever way it came, its given values come in here
         goal, plan = state["goal"], state["plan"]
         world = await self._bodies.with_given(goal, state["world"])
+        marked: list[TraceRecord] = []
         if plan.goal_revision != goal.revision:
-            world, plan, _ = invalidate(world, plan, made(expand(goal.again, world.artifacts), world), ANEW)
-            world, plan, _ = invalidate(world, plan, outgrown(goal, world, plan, self._contracts), OUTGROWN)
+            anew = made(expand(goal.again, world.artifacts), world)
+            for names, cause in ((anew, ANEW), (outgrown(goal, world, plan, self._contracts), OUTGROWN)):
+                world, plan, what = invalidate(world, plan, names, cause)
+                marked += [Invalidated(at=self._clock.now(), run=state["ledger"].run, what=what)] if names else []
         plan = follow(world, plan)
         update = await self._draw({**state, "world": world, "plan": plan}, move.order)
-        return {"world": world, "plan": plan, **update}
+        return {"world": world, "plan": plan, **update, "trace": [*marked, *update["trace"]]}
 
     async def _draw(self, state: RunState, order: PlanOrder) -> RunUpdate:
         request = await self._request(state, order)
