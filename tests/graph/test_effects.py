@@ -200,6 +200,7 @@ def test_a_write_that_is_still_at_work_is_waited_for_however_often_a_person_says
     graph = build_graph(tools, settings=calm(step_timeout=0.2, retry=0), checkpointer=InMemorySaver())
     run(graph, goal("x"))
     # the same goal anew, and then what a person says
+    given: Any
     for given in (goal("x"), Command(resume={"choice": again, "args": {"amount": 50}}), goal("x")):
         (asked,) = questions(run(graph, given)).values()
         assert "still at work" in asked["error"]
