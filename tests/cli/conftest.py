@@ -14,7 +14,8 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 import pytest
 from typer.testing import CliRunner, Result
 
-from agent.cli.app import app
+from agent.cli.app import app, main
+from tests.forks import Fork
 
 ROOT = Path(__file__).parents[2]
 JOBS = "tests.cli.jobs:TOOLS"
@@ -26,7 +27,6 @@ criteria = ["artifacts.total.sum == 6"]
 """
 
 Cli = Callable[..., Result]
-Child = subprocess.Popen[str]
 
 
 @pytest.fixture(autouse=True)
@@ -66,19 +66,33 @@ def document(cli: Cli) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def child(folder: Path) -> Iterator[Callable[..., Child]]:
-    """Start the command in another process."""
-    children: list[Child] = []
+def child(folder: Path) -> Iterator[Callable[..., Fork]]:
+    """Run the command in another process."""
+    children: list[Fork] = []
 
-    def start(*args: object, **popen: Any) -> Child:
-        command = [sys.executable, "-m", "agent.cli.app", *map(str, args)]
-        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        options |= {"cwd": folder, "env": environment(), "text": True} | popen
-        children.append(subprocess.Popen(command, **options))
+    def start(*args: object) -> Fork:
+        children.append(Fork(main, ["kintsugi", *map(str, args)], folder, environment()))
         return children[-1]
 
     yield start
     for each in children:
+        each.close()
+
+
+@pytest.fixture
+def process(folder: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start the command as a shell does."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*args: object, **popen: Any) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "agent.cli.app", *map(str, args)]
+        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        options |= {"cwd": folder, "env": environment(), "text": True} | popen
+        started.append(subprocess.Popen(command, **options))
+        return started[-1]
+
+    yield start
+    for each in started:
         each.kill()
         each.communicate()
 

@@ -16,11 +16,11 @@ SECONDS = 60.0
 class Terminal:
     """The other end of a pseudo-terminal."""
 
-    def __init__(self, child, *args, **env):
+    def __init__(self, process, *args, **env):
         ours, theirs = pty.openpty()
         self.fd, self.seen = ours, ""
         env = environment(LINES="40", COLUMNS="100", **env)
-        self.process = child(*args, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+        self.process = process(*args, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
         os.close(theirs)
 
     def until(self, text):
@@ -53,17 +53,17 @@ class Terminal:
         return bool(got)
 
 
-def test_on_a_terminal_the_plan_is_drawn_in_colour_while_it_runs(child):
-    terminal = Terminal(child, "run", "goal.toml", "--tools", JOBS)
+def test_on_a_terminal_the_plan_is_drawn_in_colour_while_it_runs(process):
+    terminal = Terminal(process, "run", "goal.toml", "--tools", JOBS)
     assert terminal.to_the_end() == 0
     assert "\x1b[32m  ✔ done" in terminal.seen
     assert "attempts 2/5000" in terminal.seen
 
 
-def test_a_person_at_a_terminal_is_asked_and_the_run_goes_on_without_colour_where_none_is_wanted(child, folder):
+def test_a_person_at_a_terminal_is_asked_and_the_run_goes_on_without_colour_where_none_is_wanted(process, folder):
     (folder / "pay.toml").write_text('wants = "receipt"')
     (folder / "bank-is-down").touch()
-    terminal = Terminal(child, "run", "pay.toml", "--tools", JOBS, NO_COLOR="1")
+    terminal = Terminal(process, "run", "pay.toml", "--tools", JOBS, NO_COLOR="1")
     terminal.until("What should happen")
     terminal.until("abort/later]")
     assert "the bank hung up" in terminal.seen
@@ -75,8 +75,8 @@ def test_a_person_at_a_terminal_is_asked_and_the_run_goes_on_without_colour_wher
     assert not re.search(r"\x1b\[[0-9;]*3[0-7][0-9;]*m", terminal.seen)
 
 
-def test_a_bug_is_told_in_one_line_with_how_to_see_more(child):
-    failed = child("run", "goal.toml", "--tools", "tests.cli.jobs:bug")
+def test_a_bug_is_told_in_one_line_with_how_to_see_more(process):
+    failed = process("run", "goal.toml", "--tools", "tests.cli.jobs:bug")
     out, err = failed.communicate(timeout=SECONDS)
     assert (failed.returncode, out) == (1, "")
     assert "unexpected RuntimeError: nobody expected this (jobs.py, line" in err
@@ -91,8 +91,8 @@ def test_a_bug_is_told_whole_when_that_is_asked_for(monkeypatch, capsys):
     assert capsys.readouterr().err == "RuntimeError: nobody expected this\n"
 
 
-def test_the_document_is_all_there_is_on_the_standard_output(child):
-    done = child("run", "goal.toml", "--tools", JOBS, "--json", env=environment(PYTHONIOENCODING="ascii"))
+def test_the_document_is_all_there_is_on_the_standard_output(process):
+    done = process("run", "goal.toml", "--tools", JOBS, "--json", env=environment(PYTHONIOENCODING="ascii"))
     out, err = done.communicate(timeout=SECONDS)
     assert (done.returncode, err) == (0, "")
     assert json.loads(out)["outcome"]["status"] == "satisfied"

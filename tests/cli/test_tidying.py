@@ -29,7 +29,7 @@ def test_nothing_is_collected_where_all_is_reachable(cli):
 
 
 def test_a_process_that_has_done_nothing_else_collects_only_what_is_unreachable(
-    cli, child, document, folder, monkeypatch
+    cli, process, document, folder, monkeypatch
 ):
     monkeypatch.setenv("KINTSUGI_INLINE_BYTES", "0")
     cli("run", "goal.toml", "--tools", JOBS, "--thread", "42")
@@ -38,9 +38,9 @@ def test_a_process_that_has_done_nothing_else_collects_only_what_is_unreachable(
         file.execute("INSERT INTO kintsugi_artifacts (digest, body, touched) VALUES (?, 'x', 1)", ("ab" * 16,))
         (stored,) = file.execute("SELECT count(*) FROM kintsugi_artifacts").fetchone()
     assert stored > 1
-    assert child("gc").communicate() == ("Deleted 1 body, 1 bytes.\n", "")
+    assert process("gc").communicate() == ("Deleted 1 body, 1 bytes.\n", "")
     assert document("resume", "42")["outcome"]["status"] == "satisfied"
-    out, err = child("forget", "42").communicate()
+    out, err = process("forget", "42").communicate()
     assert ("Deleted thread 42 with" in out, err) == (True, "")
 
 

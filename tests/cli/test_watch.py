@@ -20,7 +20,8 @@ from agent.cli.home import open_home
 from agent.cli.serving import Pages, listening
 from agent.trace.html.model import Material, Report
 from agent.trace.html.report import report_of
-from tests.cli.conftest import Child, Cli
+from tests.cli.conftest import Cli
+from tests.forks import Fork
 
 Ask = Callable[..., Any]
 
@@ -122,15 +123,14 @@ def test_the_page_changes_with_the_thread(ask: Ask, cli: Cli, folder: Path) -> N
     assert "notice" in after.text
 
 
-def test_it_ends_cleanly_with_ctrl_c(cli: Cli, child: Callable[..., Child]) -> None:
+def test_it_ends_cleanly_with_ctrl_c(cli: Cli, child: Callable[..., Fork]) -> None:
     cli("run", "goal.toml", "--tools", "tests.cli.jobs:TOOLS", "--thread", "t")
     process = child("watch", "t")
-    assert process.stdout is not None
     found = re.search(r"http://([\d.]+:\d+)(/\S+/)", process.stdout.readline())
     assert found
     assert _asked(found[1], found[2]).status == 200
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
     assert "the run itself is not touched" in out
 

@@ -4,8 +4,6 @@ import asyncio
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
@@ -20,6 +18,7 @@ from agent.core.lease import Busy
 from agent.nodes.state import RunInput, RunState
 from agent.store.checkpoints import async_saver, open_saver
 from tests.builders import Calls, arun, calm, goal, run, thread, values
+from tests.forks import Fork, Program
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
@@ -249,15 +248,13 @@ def caller(tmp_path):
     (tmp_path / "book").touch()
 
     def start(way, busy="wait", seconds=30.0, stop="never"):
-        command = [sys.executable, "-c", CALLER, str(tmp_path), way, busy, str(seconds), stop]
-        pipe = subprocess.PIPE
-        children.append(subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True))
+        words = ["caller", str(tmp_path), way, busy, str(seconds), stop]
+        children.append(Fork(Program(CALLER), words, ROOT, dict(os.environ)))
         return children[-1]
 
     yield start
     for each in children:
-        each.kill()
-        each.communicate()
+        each.close()
 
 
 def book(folder):
@@ -285,8 +282,7 @@ def test_a_process_that_was_stopped_in_a_call_and_wakes_up_after_a_takeover_chan
     """It had made its effect; the other has found it, and finished."""
     first = caller("async", seconds=0.2, stop="after")
     assert first.stdout.readline() == "here\n"
-    first.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, first.pid, os.WSTOPPED)
+    first.stop()
     assert caller("sync", seconds=0.2).communicate(timeout=SECONDS)[0] == "satisfied 2\n"
     before = rows(tmp_path)
     first.stdin.write("go\n")
@@ -302,8 +298,7 @@ def test_what_a_stopped_process_may_still_do_is_not_done_again_and_its_end_count
     """Nothing is to be seen of its effect, which proves nothing as long as it may wake up: a person is asked."""
     first = caller("sync", seconds=0.2, stop="before")
     assert first.stdout.readline() == "here\n"
-    first.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, first.pid, os.WSTOPPED)
+    first.stop()
     assert caller("sync", seconds=0.2).communicate(timeout=SECONDS)[0] == "asks 2\n"
     first.stdin.write("go\n")
     first.send_signal(signal.SIGCONT)
