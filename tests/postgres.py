@@ -89,7 +89,10 @@ class Server:
     def create(self, name: str = "", template: str = "made") -> Postgres:
         """Make a database; by default one that was opened before."""
         name = name or f"test{next(self._numbers)}"
-        self._ask(f"CREATE DATABASE {name} TEMPLATE {template}")
+        with psycopg.connect(self.place("postgres").url, autocommit=True) as connection:
+            # a copy of files takes a fourth of the time; before 15 there was no other way, and no word for it
+            how = "STRATEGY FILE_COPY" if connection.info.server_version >= 150_000 else ""
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} {how}")
         return self.place(name)
 
     def drop(self, place: Postgres) -> None:
