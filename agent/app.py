@@ -115,7 +115,8 @@ def assemble(
     caller = Caller(registry, settings.step_timeout)
     react, patcher, scope_model = _model_ports(roles, registry, settings)
     consent = _consent(registry, settings)
-    runner = ToolRunner(registry, caller, DatabaseJournal(database, settings.inline_bytes), react, consent)
+    journal = DatabaseJournal(database, settings.inline_bytes)
+    runner = ToolRunner(registry, caller, journal, react, consent)
     asks, readers = settings.escalation == "ask", roles.any or planner is not None
     planner = planner or choose_planner(registry, roles.planner, roles.replanner, settings.persona)
     contracts, limits = registry.contracts, settings.limits
@@ -135,6 +136,7 @@ def assemble(
     gate = Gate(Leases(database, settings.lease_seconds), settings.busy)
     graph = draw(nodes, gate, checkpointer, store, deltas=settings.deltas)
     graph.change_goal = inbox.put
+    graph.effects = journal.entries
     return graph
 
 

@@ -31,13 +31,14 @@ from agent.store.hold import Hold
 from agent.store.packing import packing
 from agent.store.serde import trusting
 from graphs.gate import Gate
+from graphs.tracing import Effects, scored, traced
 
 PhaseNode = Callable[[RunState, RunnableConfig], Coroutine[Any, Any, RunUpdate]]
 
 PORTAL = "__run_portal"
 """Where the event loop of a synchronous call rides in `config["configurable"]`."""
 
-_NOT_CONSTRUCTED = ("_serde_allowlist", "change_goal", "gate", "grace")
+_NOT_CONSTRUCTED = ("_serde_allowlist", "change_goal", "effects", "gate", "grace")
 """Ours, and which types a strict deserialiser may revive: without it a server reads our values back as mappings."""
 
 RECURSION_LIMIT = 1_000_000
@@ -49,6 +50,8 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
 
     change_goal: Callable[[str, Goal], None]
     """Leave a changed goal for a run that is going on: `graph.change_goal(thread_id, goal)`."""
+    effects: Effects | None = None
+    """What the effect journal knows of a thread, for the scores of its runs."""
     gate: Gate
     """Lets one call at a time work on a thread."""
     grace: float = 30.0
@@ -136,6 +139,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
                 yield scope
             finally:
                 await scope.close(self.grace)
+                await scored(scope, hold.thread if hold else None, self.effects)
 
     @asynccontextmanager
     async def _held(self, config: RunnableConfig | None) -> AsyncIterator[Hold | None]:
@@ -280,7 +284,7 @@ def _scoped(config: RunnableConfig | None, scope: RunScope, portal: Portal | Non
     given: RunnableConfig = {**(config or {})}
     given.setdefault("recursion_limit", RECURSION_LIMIT)
     given["configurable"] = {**given.get("configurable", {}), KEY: scope, PORTAL: portal, HOLD: scope.hold}
-    return given
+    return traced(given, scope)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Executor: starts whatever is marked running and not in flight, returns as soon as one attempt has finished."""
 
 import time
+from functools import partial
 from types import MappingProxyType
 
 from langchain_core.runnables import RunnableConfig
@@ -19,9 +20,11 @@ from agent.core.value import ArtifactName, Digest, JsonValue
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
 from agent.nodes.scope import RunScope, scope_of, thread_of
+from agent.nodes.span import spanned
 from agent.nodes.state import RunState, RunUpdate
 from agent.ports import Attempt, Clock, Result, StepRunner, Task
 from agent.store.hold import Hold
+from agent.trace.langsmith.naming import of_attempt
 
 Allowed = dict[str, dict[str, JsonValue]]
 
@@ -54,8 +57,11 @@ class Executor:
                 doubtful = step.id not in started or _tried_before(step, plan)
                 allowed = state.get("allowed") or {}
                 done_as = _on_occasion(step, state["goal"])
-                work = self._attempt(thread_of(config), scope, done_as, state["world"], doubtful, allowed)
-                scope.launch(step.id, work, mutating=step.effect is EffectClass.MUTATING)
+                work = partial(self._attempt, thread_of(config), scope, done_as, state["world"], doubtful, allowed)
+                label = of_attempt(step, state["trace"])
+                known = {"step": step.id, "attempt": step.attempts, "key": step.key, "tool": tool_of(step)}
+                attempt = spanned(work, config, label.name, label.tags, known)
+                scope.launch(step.id, attempt, mutating=step.effect is EffectClass.MUTATING)
         # what is broken is dealt with before anything is harvested: not sometimes before, sometimes after
         finished = () if isinstance(move, Start) and not move.wait else await scope.harvest()
         made, paid = (sum(getattr(each.result, name) for each in finished) for name in ("tool_calls", "money"))
@@ -98,7 +104,7 @@ class Executor:
     async def _waited(self, step: Step, scope: RunScope) -> None:
         """Wait out the backoff, and as long as the step's endpoint rests: another step may make it longer meanwhile."""
         await self._sleep(step.delay)
-        tool = step.call.tool if step.call else ""
+        tool = tool_of(step)
         while (left := resting(scope.ledger, tool) - self._clock.now()) > 0:
             await self._sleep(left)
 
@@ -151,6 +157,11 @@ class Executor:
             notes=attempt.result.notes,
         )
         return [*nudged(attempt.result.nudges, at, run, attempt.step), ended]
+
+
+def tool_of(step: Step) -> str:
+    """The tool that it calls; empty for an instruction."""
+    return step.call.tool if step.call else ""
 
 
 def _on_occasion(step: Step, goal: Goal) -> Step:

@@ -14,9 +14,10 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.utils.uuid import uuid7
 from langgraph.runtime import RunControl
 
 from agent.core.lease import Halt
@@ -24,6 +25,9 @@ from agent.core.limits import Ledger
 from agent.core.plan import StepId
 from agent.ports import Attempt
 from agent.store.hold import Hold
+
+if TYPE_CHECKING:
+    from agent.trace.langsmith.spans import Spans
 
 T = TypeVar("T")
 
@@ -43,6 +47,10 @@ class RunScope:
     def __init__(self, hold: Hold | None = None) -> None:
         """Args: the thread, held; None for a run without one."""
         self.hold = hold
+        self.run_id: uuid.UUID = uuid7()
+        """Of the call, as callbacks know it; attempts are spans below it."""
+        self.spans: Spans | None = None
+        """What sends the call to LangSmith, if anything does."""
         self.name = f"run-{uuid.uuid4().hex}"
         self._tasks: dict[StepId, asyncio.Task[Attempt]] = {}
         self._mutating: set[StepId] = set()

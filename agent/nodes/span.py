@@ -1,0 +1,43 @@
+"""One attempt as a span of its own, under the run and not under the super-step that started it: it may outlive that."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langsmith import get_tracing_context, tracing_context
+
+from agent.nodes.scope import scope_of
+
+T = TypeVar("T")
+
+
+async def spanned(
+    work: Callable[[], Awaitable[T]],
+    config: RunnableConfig,
+    name: str,
+    tags: tuple[str, ...],
+    metadata: dict[str, Any],
+) -> T:
+    """Do work as a span of its own; whatever it calls lies below it. Without anybody who follows it is just done.
+
+    Args:
+        work: what to do.
+        config: of the phase node that starts it.
+        name: what it is called in a trace.
+        tags: by which it is found.
+        metadata: what else is known of it.
+    """
+    above = config.get("callbacks")
+    if not isinstance(above, BaseCallbackManager) or not above.handlers:
+        return await work()
+
+    async def done(_: object) -> T:
+        return await work()
+
+    under = above.copy()
+    under.parent_run_id = scope_of(config).run_id
+    given: RunnableConfig = {"callbacks": under, "run_name": name, "tags": list(tags), "metadata": metadata}
+    # else the super-step that is under way counts as the nearer parent
+    with tracing_context(**{**get_tracing_context(), "parent": False, "distributed_parent_id": None}):
+        return await RunnableLambda(done).ainvoke(metadata, given)
