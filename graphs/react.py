@@ -115,7 +115,7 @@ class ReactLoop:
         for each in calls:
             stuck = await self._answers.give(each, work, talk)
             if stuck:
-                return {**_said(talk), "result": failed(stuck.type, stuck.message, messages, kind=stuck.kind)}
+                return {**_said(talk), "result": failed(stuck.type, stuck.message, messages, stuck.kind, stuck.lost)}
         return _said(talk)
 
     def _opening(self, task: Task) -> list[BaseMessage]:

@@ -95,19 +95,22 @@ def reopened(ledger: Ledger, recovery: Recovery) -> Ledger:
     return ledger.model_copy(update={"failures": failures, "verified_at_replan": -1, "barren": 0})
 
 
-def tried_again(plan: Plan, step: StepId | None, repeat: bool = False) -> Plan:
+def tried_again(plan: Plan, step: StepId | None, repeat: bool = False, settled: tuple[str, ...] = ()) -> Plan:
     """The plan with the step to do once more, without delay.
 
     Args:
         plan: the plan.
         step: the step, if the failure was one step's.
         repeat: its write may be made although the journal knows of it: it is another one from now on.
+        settled: the writes of its inner loop of which that is so.
     """
     found = next((each for each in plan.live() if each.id == step), None)
     if found is None:
         return plan
     repetition = found.repetition + (1 if repeat else 0)
-    again = found.as_(StepStatus.PENDING).model_copy(update={"delay": 0.0, "repetition": repetition, "asks": ()})
+    again = found.as_(StepStatus.PENDING).model_copy(
+        update={"delay": 0.0, "repetition": repetition, "asks": (), "settled": (*found.settled, *settled)}
+    )
     return plan.with_steps(again)
 
 

@@ -22,6 +22,11 @@ class EffectIdentity:
     repetition: int = 0
     """Counts identical calls that are meant to happen more than once; starts at 0."""
 
+    @property
+    def call(self) -> str:
+        """Which call it is on its thread, however often it is meant to happen."""
+        return f"{self.tool} {self.args_digest}"
+
 
 class EffectStatus(StrEnum):
     """How far an effect is known to have come."""
@@ -116,6 +121,10 @@ class EffectJournal(Protocol):
 
     async def entries(self, thread: str) -> tuple[EffectEntry, ...]:
         """All effects of a thread, in the order they were first intended."""
+        ...
+
+    async def undecided(self, thread: str, step: str) -> tuple[EffectIdentity, ...]:
+        """What a step has intended last and nobody has reported the end of, in the order it was first intended."""
         ...
 
 

@@ -74,6 +74,8 @@ class ErrorFacts(Value):
     """Seconds the other side asked us to wait."""
     nothing_there: bool = False
     """A probe has looked since, and saw no effect of the call."""
+    lost: tuple[str, ...] = ()
+    """Writes of an inner loop whose outcome cannot be found out (`EffectIdentity.call`)."""
 
 
 class Failure(Value):

@@ -75,6 +75,9 @@ class Step(Value):
     """How many steps were split one into another until this one was left; at most `Limits.depth`."""
     repetition: int = 0
     """Counts times the world was seen to have lost this step's effect: a new identity for the journal."""
+    settled: tuple[str, ...] = ()
+    """Writes of its inner loop that a person lets be made although they may have been (`EffectIdentity.call`), once
+    for each time they are named."""
     hint: str = ""
     """What a person said about doing it; seen by whoever plans, patches or carries it out."""
     drawn: Call | None = None

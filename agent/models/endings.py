@@ -47,12 +47,14 @@ def unsubmitted(action: Action, step: Step) -> str:
     return f"submit lacks {', '.join(missing)}" if missing else ""
 
 
-def failed(type_: str, message: str, messages: list[BaseMessage], kind: str = "value") -> Result:
+def failed(
+    type_: str, message: str, messages: list[BaseMessage], kind: str = "value", lost: tuple[str, ...] = ()
+) -> Result:
     """A failed attempt, with the end of the transcript as evidence."""
     evidence = "\n".join(f"{each.type}: {_said(each)}" for each in messages[_OPENING:])
     tail = evidence if len(evidence) <= _TAIL else f"...{evidence[-_TAIL:]}"
     text = f"{message}\nThe last turns were:\n{tail}" if tail else message
-    return Result(error=ErrorFacts(kind=kind, type=type_, message=masked(text)))
+    return Result(error=ErrorFacts(kind=kind, type=type_, message=masked(text), lost=lost))
 
 
 def waiting(asks: tuple[Call, ...]) -> Result:

@@ -111,7 +111,8 @@ class Replies:
             case Choice.HINT:
                 self._hint(recovery, answer.hint, update)
         update["ledger"] = self._forgiven(recovery, update)
-        update["plan"] = tried_again(update["plan"], step, may_repeat(recovery, self._contracts))
+        lost = recovery.classified.failure.error.lost
+        update["plan"] = tried_again(update["plan"], step, may_repeat(recovery, self._contracts), lost)
 
     def _forgiven(self, recovery: Recovery, update: RunUpdate) -> Ledger:
         """Fresh budgets; a call that goes to be mended is still known to be wrong."""

@@ -80,6 +80,10 @@ class DatabaseJournal:
         """All effects of a thread, in the order they were first intended."""
         return await self._lane.run(partial(_entries, thread))
 
+    async def undecided(self, thread: str, step: str) -> tuple[EffectIdentity, ...]:
+        """What a step has intended last and nobody has reported the end of; reads no results."""
+        return await self._lane.run(partial(_undecided, thread, step))
+
     async def _settle(self, identity: EffectIdentity, status: EffectStatus, result: JsonValue) -> None:
         large = size(result) > self._inline
         await self._lane.run(partial(_settle, identity, status, result, self._now() if large else None))
@@ -175,6 +179,14 @@ def _find(connection: Connection, identity: EffectIdentity) -> EffectEntry | Non
 def _entries(thread: str, connection: Connection) -> tuple[EffectEntry, ...]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM kintsugi_effects WHERE thread = ? ORDER BY number", (thread,))
     return tuple(_entry(connection, row) for row in rows.fetchall())
+
+
+def _undecided(thread: str, step: str, connection: Connection) -> tuple[EffectIdentity, ...]:
+    # `open` in the text, and not a parameter: else SQLite does not see that its index serves
+    query = """SELECT thread, tool, args_digest, repetition FROM kintsugi_effects
+        WHERE thread = ? AND step = ? AND status = 'open' ORDER BY number"""
+    rows = connection.execute(query, (thread, step)).fetchall()
+    return tuple(EffectIdentity(of, tool, Digest(args), repetition) for of, tool, args, repetition in rows)
 
 
 def _put(connection: Connection, entry: EffectEntry, at: float | None) -> None:

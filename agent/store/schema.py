@@ -42,6 +42,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ("ALTER TABLE kintsugi_artifacts ADD COLUMN touched $real NOT NULL DEFAULT 0",),
     # digest of a large result, which lies among the artifacts: most often it is one
     ("ALTER TABLE kintsugi_effects ADD COLUMN stored TEXT",),
+    # few are open at any moment; before each write of an inner loop those of its step are asked for
+    ("CREATE INDEX kintsugi_effects_open ON kintsugi_effects (thread, step, number) WHERE status = 'open'",),
 )
 """What each schema adds to the one before. Once released, a migration is never changed: the next one mends it."""
 

@@ -1,5 +1,7 @@
 """What is known about one mutating call beside its answer: its identity, its effect after an error, its loss."""
 
+from collections.abc import Sequence
+
 from agent.core.classification import classify
 from agent.core.effect import EffectIdentity, Open
 from agent.core.failure import Classified, Effect, ErrorFacts, Failure, Scope, Trigger
@@ -48,10 +50,11 @@ def lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
     return ErrorFacts(kind="lost", message=f"{tool} was begun in step {begun.step} and its outcome is unknown: {why}")
 
 
-def undecided(tool: str, before: str) -> ErrorFacts:
-    """Why a write of an inner loop is not made: another one of the step may have happened."""
-    said = f"{tool} was not called: an earlier call of {before} in this step may have happened. Look, or give up"
-    return ErrorFacts(kind="lost", message=said)
+def undecided(tool: str, before: Sequence[EffectIdentity]) -> ErrorFacts:
+    """Why a write of an inner loop is not made: others of the step may have happened."""
+    first = before[0].tool
+    said = f"{tool} was not called: an earlier call of {first} in this step may have happened. Look, or give up"
+    return ErrorFacts(kind="lost", message=said, lost=tuple(each.call for each in before))
 
 
 def overtaken(tool: str, before: str) -> ErrorFacts:

@@ -10,9 +10,10 @@ from weakref import WeakValueDictionary
 
 from agent.core.chaining import as_step, fill
 from agent.core.contract import ToolContract
-from agent.core.effect import Begun, Done, EffectIdentity, EffectJournal, EffectStatus, Fresh, Open, idempotency_key
+from agent.core.effect import Begun, Done, EffectIdentity, EffectJournal, Fresh, Open, idempotency_key
 from agent.core.failure import Effect, ErrorFacts
-from agent.core.value import JsonValue
+from agent.core.plan import Step
+from agent.core.value import JsonValue, abridged
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
 from agent.tools.checking import checked, sees_nothing, standing, tool_of
@@ -71,13 +72,23 @@ class Writes:
 
     async def of_loop(self, task: Task, contract: ToolContract, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         """A call of the inner loop of a step: what it gave, or why not; `lost` when nobody can find out."""
-        write = replace(self._write(_as_task(task, contract, args)), inner=True)
+        write = self._inner(task, contract, args)
         async with self._alone(write):
             result = await self._in_doubt(write)
-            if result is None and (doubt := await self._undecided(write)) is not None:
+            if result is None and (doubt := await self._undecided(write, task.step)) is not None:
                 result = _failed(doubt)
             result = result or await self._bracketed(write)
-        return result.error or result.value
+        return _named(result.error, write) if result.error else result.value
+
+    def _inner(self, task: Task, contract: ToolContract, args: dict[str, JsonValue]) -> Write:
+        """The write as the inner loop makes it: where a person lets it be made anew, it is another one from now on."""
+        as_asked = _as_task(task, contract, args)
+        write = self._write(as_asked)
+        anew = self._settled(write.effect, task.step)
+        if anew:
+            step = as_asked.step.model_copy(update={"repetition": as_asked.step.repetition + anew})
+            write = self._write(as_asked.model_copy(update={"step": step}))
+        return replace(write, inner=True)
 
     def _write(self, task: Task) -> Write:
         tool = tool_of(task)
@@ -193,7 +204,7 @@ class Writes:
             return None  # of this very call the journal tells; it stays in doubt for others until it has ended
         late = await self._caller.overdue(before.tool, before.sent)
         if isinstance(late, ErrorFacts) and late.kind == "lost":
-            return _failed(late)
+            return _failed(_named(late, before) if write.inner else late)
         self._doubtful.pop(write.product, None)
         if late is None or isinstance(late, ErrorFacts):
             return None
@@ -206,17 +217,29 @@ class Writes:
         await self._begin(write)  # as one whose outcome is unknown: no run makes it now without a person's word
         return _failed(overtaken(write.tool, before.tool))
 
-    async def _undecided(self, write: Write) -> ErrorFacts | None:
-        """Whether another write of the same step may have happened: under other arguments this could be the second."""
+    async def _undecided(self, write: Write, step: Step) -> ErrorFacts | None:
+        """Whether another write of the same step may have happened: under other arguments this could be the second.
+
+        Not one of which a person, who was asked about it, has said to go on.
+        """
         if write.task.step.idempotent:
             return None
-        entries = await self._journal.entries(write.task.thread)
-        unknown = (each for each in entries if each.status is EffectStatus.OPEN and each.step == write.task.step.id)
-        others = (each.identity.tool for each in unknown if each.identity != write.effect)
+        unknown = await self._journal.undecided(write.task.thread, step.id)
         # a tool that was taken away since is not known to be harmless
         harmless = {name for name, each in self._registry.contracts.items() if each.idempotent}
-        before = next((tool for tool in others if tool not in harmless), None)
-        return undecided(write.tool, before) if before else None
+        doubtful = [
+            each
+            for each in unknown
+            if each != write.effect
+            and each.tool not in harmless
+            and self._settled(each, step) <= each.repetition - step.repetition
+        ]
+        return undecided(write.tool, doubtful) if doubtful else None
+
+    def _settled(self, effect: EffectIdentity, step: Step) -> int:
+        """How often a person has let it be made anew. Where a probe can look, the world is asked again instead."""
+        contract = self._registry.contracts.get(effect.tool)
+        return 0 if contract and contract.observable else step.settled.count(effect.call)
 
     async def _adopt(self, write: Write, adopted: Result) -> Result:
         await self._journal.adopted(write.effect, adopted.value)
@@ -236,6 +259,14 @@ def _as_task(task: Task, contract: ToolContract, args: dict[str, JsonValue]) -> 
         update={"id": task.step.id, "repetition": task.step.repetition}
     )
     return task.model_copy(update={"step": step, "args": args, "look_first": False, "anew": False})
+
+
+def _named(error: ErrorFacts, write: Write) -> ErrorFacts:
+    """An error of the inner loop that says which write is lost, so that a person can decide about that one."""
+    if error.kind != "lost" or error.lost:
+        return error
+    message = f"{error.message} (called with {abridged(write.task.args)})"
+    return error.model_copy(update={"lost": (write.effect.call,), "message": message})
 
 
 def _failed(error: ErrorFacts) -> Result:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from agent import build_graph
-from tests.builders import Calls, calm, run, values
+from tests.builders import Calls, calm, questions, run, values
 from tests.doubles import calling, scripted
 from tests.graph.planning import calls, drafted, instructs, played
 
@@ -49,17 +50,79 @@ def test_a_write_that_may_have_happened_is_not_made_in_another_way_in_any_attemp
 
 def test_a_write_that_may_have_happened_counts_although_its_tool_was_taken_away() -> None:
     desk, saver = Desk(), InMemorySaver()
-    (base, pay, _), wire = (
-        desk.tools(),
+
+    def pay(to: Any) -> str:
+        desk.paid.append(to)
+        raise KeyboardInterrupt
+
+    base, paying, wire = (
+        desk.tools()[0],
+        desk.counted.tool("p", "", pay, name="pay", takes="to", needs=None, effect="mutating"),
         desk.counted.tool("w", "", desk.pay, name="wire", takes="to", needs=None, effect="mutating"),
     )
     plan = drafted(calls("base"), instructs("paid", "pay", "wire"), wants=["base", "paid"])
     with scripted(plan, calling("pay", to="kim"), calling("wire", to="kim")) as model:
-        run(build_graph([base, pay, wire], model=model, settings=calm(), checkpointer=saver), TEXT)
-        graph = build_graph([base, wire], model=model, settings=calm(), checkpointer=saver)
-        end = run(graph, Command(resume={"choice": "retry"}))
+        with pytest.raises(KeyboardInterrupt):
+            run(build_graph([base, paying, wire], model=model, settings=calm(), checkpointer=saver), TEXT)
+        end = run(build_graph([base, wire], model=model, settings=calm(), checkpointer=saver), None)
     assert "wire was not called: an earlier call of pay in this step may have happened" in str(end["__interrupt__"])
     assert desk.paid == ["kim"]
+
+
+def test_a_person_who_says_retry_lets_the_lost_write_be_made_again_and_no_other() -> None:
+    desk, saver = Desk(lost=0), InMemorySaver()
+
+    def pay(to: Any) -> str:
+        desk.paid.append(to)
+        if desk.paid.count("kim") in (1, 2) and to == "kim":
+            raise RuntimeError("it went wrong")
+        return "paid"
+
+    paying = desk.counted.tool("p", "", pay, name="pay", takes="to", needs=None, effect="mutating")
+    tools, plan = [*desk.tools()[:1], paying], drafted(calls("base"), instructs("paid", "pay"), wants=["base", "paid"])
+    both = [calling("pay", to="sam"), calling("pay", to="kim")]
+    with scripted(plan, *both, *both, *both, calling("submit", paid=2)) as model:
+        graph = build_graph(tools, model=model, settings=calm(), checkpointer=saver)
+        end = run(graph, TEXT)
+        for times in (1, 2):
+            (question,) = questions(end).values()
+            assert "pay was begun" in question["error"]
+            assert "called with {'to': 'kim'}" in question["error"]
+            assert desk.paid == ["sam", *["kim"] * times]
+            end = run(graph, Command(resume={"choice": "retry"}))
+    assert (end["outcome"].status, desk.paid) == ("satisfied", ["sam", "kim", "kim", "kim"])
+
+
+def test_after_a_person_has_said_retry_the_model_may_go_on_in_another_way() -> None:
+    desk = Desk()
+    replies = [calling("pay", to="kim"), calling("pay", to="Kim Lee"), calling("submit", paid=1)]
+    with scripted(PLAN, *replies) as model:
+        graph = build_graph(desk.tools(), model=model, settings=calm(), checkpointer=InMemorySaver())
+        assert questions(run(graph, TEXT))
+        end = run(graph, Command(resume={"choice": "hint", "hint": "his account is Kim Lee"}))
+    assert (end["outcome"].status, desk.paid) == ("satisfied", ["kim", "Kim Lee"])
+
+
+def test_where_a_probe_can_look_it_is_asked_again_before_the_lost_write_is_made_again() -> None:
+    desk, sight = Desk(), list[bool]()
+
+    def look() -> Any:
+        if not sight:
+            raise OSError("dark")
+        return list(desk.paid) or None
+
+    def pay(to: Any) -> str:
+        return desk.pay(to)
+
+    promised: dict[str, Any] = {"effect": "mutating", "observe": look, "ensures": "artifacts.payment.size() == 1"}
+    paying = desk.counted.tool("payment", "", pay, name="pay", takes="to", needs=None, **promised)
+    plan = drafted(calls("base"), instructs("paid", "pay"), wants=["base", "paid"])
+    with scripted(plan, *[calling("pay", to="kim")] * 2, calling("submit", paid=1)) as model:
+        graph = build_graph([*desk.tools()[:1], paying], model=model, settings=calm(), checkpointer=InMemorySaver())
+        assert questions(run(graph, TEXT))
+        sight.append(True)
+        end = run(graph, Command(resume={"choice": "retry"}))
+    assert (end["outcome"].status, desk.paid) == ("satisfied", ["kim"])
 
 
 def test_writes_whose_answers_came_may_be_as_many_as_the_model_likes() -> None:

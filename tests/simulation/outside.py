@@ -136,6 +136,10 @@ class Journal:
     async def entries(self, thread: str) -> tuple[EffectEntry, ...]:
         return tuple(each for each in self.found.values() if each.identity.thread == thread)
 
+    async def undecided(self, thread: str, step: str) -> tuple[EffectIdentity, ...]:
+        mine = (each for each in await self.entries(thread) if each.step == step)
+        return tuple(each.identity for each in mine if each.status is EffectStatus.OPEN)
+
     def intends(self, tool: str, args: Digest) -> bool:
         """Whether an intent for this call is written down and open, or it was harmless to do it again."""
         return any(each.tool == tool and each.args_digest == args for each in self.found)

@@ -161,6 +161,31 @@ async def test_a_result_changed_by_the_caller_later_is_not_changed_in_the_journa
     assert await journal.begin(effect(), "s1") == Done({"rows": [1]})
 
 
+async def test_what_a_step_has_left_open_is_known_and_nothing_else(journal: EffectJournal) -> None:
+    for args, step in (("a", "s1"), ("b", "s1"), ("c", "s2"), ("d", "s1"), ("e", "s1")):
+        await journal.begin(effect(n=args), step)
+    await journal.begin(effect(thread="43"), "s1")
+    await journal.done(effect(n="a"), "x" * 9000)
+    await journal.absent(effect(n="d"), 1)
+    assert await journal.undecided("42", "s1") == (effect(n="b"), effect(n="e"))
+
+
+async def test_to_ask_for_them_takes_no_more_work_in_a_long_journal_than_in_a_short_one(path: Path) -> None:
+    with open_database(path) as database:
+        journal, taken = DatabaseJournal(database), list[int]()
+        for number in range(201):
+            await journal.begin(effect(n=str(number)), "s1")
+            await journal.done(effect(n=str(number)), number)
+            if number in (2, 200):
+                worked: list[None] = []
+                database.durable.call(lambda each: each.set_progress_handler(lambda: worked.append(None), 1))  # type: ignore[attr-defined]  # noqa: B023
+                assert await journal.undecided("42", "s1") == ()
+                database.durable.call(lambda each: each.set_progress_handler(None, 1))  # type: ignore[attr-defined]
+                taken.append(len(worked))
+    few, many = taken
+    assert few == many
+
+
 async def test_of_many_that_ask_at_once_one_is_let_through(journal: EffectJournal) -> None:
     answers = await asyncio.gather(*(journal.begin(effect(), f"s{n}") for n in range(20)))
     assert sum(isinstance(each, Fresh) for each in answers) == 1
