@@ -62,6 +62,8 @@ class Settings(BaseSettings):
     back, the run goes on where it was."""
     model: str | None = None
     """Chat model, as `openai:gpt-5` or a bare name; None: contract goals only, no key needed."""
+    weights: Path | None = None
+    """Folder of the model on this machine (`model="local"`, extra `local`); none: the user's cache."""
     base_url: str | None = None
     """Any OpenAI-compatible endpoint."""
     api_key: SecretStr | None = Field(default=None)

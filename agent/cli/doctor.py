@@ -13,6 +13,8 @@ from urllib.request import ProxyHandler, Request, build_opener
 from pydantic import SecretStr
 
 from agent.boundary import masked
+from agent.models.local.serving import LOCAL, missing
+from agent.models.local.weights import QWEN, file_of
 from agent.settings import RoleModel, RoleModels, Settings
 from agent.store.checkpoints import open_saver
 from agent.store.connection import DatabaseRefused
@@ -99,6 +101,9 @@ def _models(settings: Settings) -> Iterator[Finding]:
 
 
 def _model(what: str, settings: Settings, role: RoleModel) -> Finding:
+    if (role.model or settings.model) == LOCAL:
+        problem = missing(settings)
+        return Finding(what, not problem, problem or f"{LOCAL}: {file_of(QWEN, settings.weights)}")
     from agent.models.chat import chat_model  # the heaviest import there is, and most goals need no model
 
     try:

@@ -1,7 +1,7 @@
 """What does it take to work on a thread? Its lease, tools, checkpoints, model and graph, all open at once."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,7 +17,9 @@ from agent.core.control import Question, Questions
 from agent.core.goal import Goal
 from agent.core.lease import Busy
 from agent.core.outcome import Outcome
+from agent.models.local.serving import ServerFailed, with_local
 from agent.models.roles import named
+from agent.settings import Settings
 from agent.store.checkpoints import open_saver
 from agent.store.hold import Hold
 from graphs.loop import LoopGraph
@@ -94,9 +96,10 @@ def open_session(home: Home, thread: str, reference: str, event: str | None = No
         _held(home, thread) as hold,
         supplied(reference, home.folder, thread, partial(home.inbox.put, thread), event) as supply,
         closing((saver := open_saver(home.database)).conn),
+        _served(home.settings) as settings,
     ):
         with bad_input():
-            models = named(home.settings)
+            models = named(settings)
         with bad_input("--tools: "):
             graph = assemble(supply.tools, home.database, home.settings, models=models, checkpointer=saver)
         yield Session(home, thread, reference, supply, graph, hold)
@@ -108,6 +111,17 @@ def questions_of(snapshot: StateSnapshot) -> dict[str, Question]:
     for interrupt in snapshot.interrupts:
         asked |= Questions.model_validate(interrupt.value).questions
     return asked
+
+
+@contextmanager
+def _served(settings: Settings) -> Iterator[Settings]:
+    """The settings with the model on this machine at work, if they name it."""
+    with ExitStack() as stack:
+        try:
+            settings = stack.enter_context(with_local(settings))
+        except (ValueError, ServerFailed) as error:
+            raise BadInput(str(error)) from error
+        yield settings
 
 
 @contextmanager
