@@ -10,7 +10,7 @@ from agent.core.failure import ErrorFacts, Scope
 from agent.core.goal import OCCASION, Criterion, Goal
 from agent.core.limits import Limits
 from agent.core.move import PlanOrder
-from agent.core.plan import Call, Step, StepId
+from agent.core.plan import Call, Inquiry, Step, StepId
 from agent.core.predicate import Judgement
 from agent.core.spending import Usage as Usage  # re-exported: every answer of a port carries one
 from agent.core.value import ArtifactName, Digest, JsonValue, Value
@@ -148,6 +148,8 @@ class Result(Value):
     """What it read was another before and after: it has to be looked at again before anything relies on it."""
     asks: tuple[Call, ...] = ()
     """Calls that need a person's word first; the attempt has ended before them, and is no failure."""
+    inquiries: tuple[Inquiry, ...] = ()
+    """What its calls ask a person; the attempt has ended there, and is no failure either."""
     tool_calls: int = 0
     money: float = 0.0
     """What its tool calls cost by their contracts; a model's turns are in `usage`."""

@@ -21,6 +21,7 @@ from agent.models.prompts import fenced
 from agent.models.turns import Action, answered
 from agent.ports import Task
 from agent.tools.inner import HeldCall, ToolCall
+from agent.tools.inquiring import ASKS
 from agent.tools.registry import Registry
 
 _SHOWN = 4000
@@ -53,7 +54,8 @@ class Talk:
     made: int = 0
     """Calls that reached a tool."""
     lost: ErrorFacts | None = None
-    """A write whose outcome nobody can find out: a person decides, not the model, which would try it otherwise."""
+    """A call that only a person can decide, not the model: a write whose outcome nobody can find out, or a question
+    of the tool's own."""
 
 
 class Answers:
@@ -99,7 +101,7 @@ class Answers:
             return known
         talk.made += 1
         returned = await _called(action, work)
-        talk.lost = returned if isinstance(returned, ErrorFacts) and returned.kind == "lost" else None
+        talk.lost = returned if isinstance(returned, ErrorFacts) and returned.kind in ("lost", ASKS) else None
         return heard(call, returned, _told(returned, action.tool))
 
     def _writes(self, tool: str) -> bool:

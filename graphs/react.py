@@ -25,6 +25,7 @@ from agent.models.sampling import RE_ASKS
 from agent.models.turns import actions, normalised, taken_ids
 from agent.ports import Result, Task, Usage
 from agent.tools.inner import HeldCall, ToolCall
+from agent.tools.inquiring import ASKS
 from agent.tools.registry import Registry
 from graphs.answering import Answers, Talk, Work, nothing_held, shown
 
@@ -112,11 +113,14 @@ class ReactLoop:
         if asks:
             return {"result": waiting(asks)}
         talk = Talk(messages, list(state["heard"]), list(state["nudges"]), state["tool_calls"])
+        asking: ErrorFacts | None = None
         for each in calls:
             stuck = await self._answers.give(each, work, talk)
-            if stuck:
+            if stuck and stuck.kind != ASKS:
                 return {**_said(talk), "result": failed(stuck.type, stuck.message, messages, stuck.kind, stuck.lost)}
-        return _said(talk)
+            # what the others of the turn ask is asked together with it
+            asking = stuck or asking
+        return {**_said(talk), **({"result": Result(error=asking)} if asking else {})}
 
     def _opening(self, task: Task) -> list[BaseMessage]:
         step = task.step

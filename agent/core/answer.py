@@ -40,7 +40,7 @@ def parse_answers(given: JsonValue, questions: Questions, answered: frozenset[st
     for each in sorted(set(by_id) - set(questions)):
         why = f"question {each!r} was answered already" if each in answered else f"no open question {each!r}"
         raise ValueError(f"{why}; open: {', '.join(questions)}")
-    answers = {each: _answer(answer) for each, answer in by_id.items()}
+    answers = {each: _answer(_spelled(answer, questions[each])) for each, answer in by_id.items()}
     for each, answer in answers.items():
         if answer.choice not in questions[each].choices:
             offered = ", ".join(questions[each].choices)
@@ -165,8 +165,16 @@ def _answer(given: JsonValue) -> Answer:
         raise ValueError("; ".join(said)) from error
 
 
+def _spelled(given: JsonValue, question: Question) -> JsonValue:
+    """What a tool has asked may be answered bare, as `interrupt` is elsewhere."""
+    typed = given in list(question.choices) or (isinstance(given, dict) and "choice" in given)
+    return given if question.asks is None or typed else {"choice": Choice.ANSWER, "value": given}
+
+
 def _refuse_unfit(answer: Answer, question: Question, plan: Plan) -> None:
     match answer.choice:
+        case Choice.ANSWER if question.asks is not None:
+            return
         case Choice.ANSWER if question.step and products_of(plan.step(question.step), answer.value) is None:
             raise ValueError(f"the answer must give {' and '.join(plan.step(question.step).produces)} by name")
         case Choice.EDIT if wrong := _misfits(answer.args, question):

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from agent.core.contract import Contracts, EffectClass, ToolContract
-from agent.core.plan import Call, Plan, Step, StepId, ready
+from agent.core.plan import Call, Inquiry, Plan, Step, StepId, StepStatus, ready
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.repair import call_digest
 from agent.core.value import ArtifactName, JsonValue, Value
@@ -54,22 +54,29 @@ class Held(Value):
     step: StepId
     call: Call
     """References resolved: exactly what would be run."""
+    inquiry: Inquiry | None = None
+    """What the call itself asks, where it has begun and cannot go on without an answer."""
 
     @property
     def identity(self) -> str:
         """What a person's word is kept under."""
-        return call_digest(self.call.tool, self.call.args)
+        return self.inquiry.identity if self.inquiry else call_digest(self.call.tool, self.call.args)
 
 
 def held_calls(plan: Plan, world: World, view: View, consent: Consent, words: Words) -> tuple[Held, ...]:
-    """Calls of ready steps that wait for a person; of an inner loop those it wanted to make."""
+    """Calls of ready steps that wait for a person; of an inner loop those it wanted to make.
+
+    And whatever a call has asked by itself, under whichever policy.
+    """
     found = (
         Held(step=step.id, call=call)
         for step in (ready(plan, world) if consent.active else ())
         for call in (_direct(step, view) if step.call else step.asks)
         if consent.needed(call.tool)
     )
-    return tuple({(each.step, each.identity): each for each in found if each.identity not in words}.values())
+    asking = (each for each in plan.with_status(StepStatus.PENDING) if each.inquiries)
+    asked = (Held(step=step.id, call=each.call, inquiry=each) for step in asking for each in step.inquiries)
+    return tuple({(e.step, e.identity): e for e in (*found, *asked) if e.identity not in words}.values())
 
 
 def shown(plan: Plan, world: World, consent: Consent) -> frozenset[ArtifactName]:

@@ -69,6 +69,8 @@ class Question(Value):
     """Artifacts that an edited argument may refer to."""
     limits: dict[str, float] = Field(default_factory=dict)
     """What is allowed now; `raise` allows more."""
+    asks: JsonValue = None
+    """What a tool asks by itself, in its own form; the `value` of an `answer` is what it gets."""
 
 
 class Answer(Value):
@@ -76,9 +78,9 @@ class Answer(Value):
 
     `approve`: the call is made as it stands. `retry`: the step is tried again with fresh budgets. `hint`: it is
     tried again, and whoever plans, patches or carries it out sees the text. `answer`: `value` is the step's
-    artifact. `edit`: the call is made with `args` in place of its arguments of these names. `raise`: `limits`
-    names limits and what they are to be; what was spent stays spent. `skip`: the step is left out, for a
-    `reason`. `goal`: `goal` replaces the goal. `abort`: the run ends.
+    artifact, or what a tool gets that asked. `edit`: the call is made with `args` in place of its arguments of
+    these names. `raise`: `limits` names limits and what they are to be; what was spent stays spent. `skip`: the
+    step is left out, for a `reason`. `goal`: `goal` replaces the goal. `abort`: the run ends.
     """
 
     choice: Choice

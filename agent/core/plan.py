@@ -12,7 +12,7 @@ from pydantic import Field
 from agent.core.contract import EffectClass, Names, Predicates
 from agent.core.predicate import reads
 from agent.core.reference import referenced
-from agent.core.value import ArtifactName, JsonValue, Value
+from agent.core.value import ArtifactName, JsonValue, Value, digest
 from agent.core.world import World
 
 StepId = NewType("StepId", str)
@@ -40,6 +40,24 @@ class Call(Value):
     tool: str
     args: dict[str, JsonValue] = Field(default_factory=dict)
     """Literals or references; resolved against the world when the step starts."""
+
+
+class Inquiry(Value):
+    """What a tool asks a person in the middle of a call. The call is made again, from its top, with the answer."""
+
+    call: Call
+    """References resolved: exactly what was sent."""
+    of: str
+    """What the step makes, and which time: an answer counts for that, whatever plan makes it."""
+    number: int = 0
+    """How much it had asked before in this call, and been answered."""
+    value: JsonValue = None
+    """The question, in the tool's own form."""
+
+    @property
+    def identity(self) -> str:
+        """What the answer is kept under."""
+        return digest([self.of, self.call.tool, self.call.args, "asks", self.number])
 
 
 class Step(Value):
@@ -84,6 +102,8 @@ class Step(Value):
     """The call as a planner drew it, when a repair or a person has put another in its place."""
     asks: tuple[Call, ...] = ()
     """Calls its inner loop wanted to make and may not without a person's word."""
+    inquiries: tuple[Inquiry, ...] = ()
+    """What its calls ask a person, and nobody has answered yet."""
 
     @property
     def key(self) -> str:

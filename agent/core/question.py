@@ -8,8 +8,8 @@ from agent.core.consent import Held
 from agent.core.control import Choice, Question, Recovery
 from agent.core.failure import Effect, Failure
 from agent.core.limits import Ledger, Limits
-from agent.core.plan import Call, Plan, Step, StepStatus
-from agent.core.value import JsonValue, Value, digest, size
+from agent.core.plan import Call, Inquiry, Plan, Step, StepStatus
+from agent.core.value import JsonValue, Value, canonical, digest, size
 
 Schemas = Mapping[str, dict[str, JsonValue]]
 
@@ -57,9 +57,11 @@ def question_about(recovery: Recovery, asking: Asking) -> Question:
 
 
 def question_before(held: Held, asking: Asking) -> Question:
-    """Ask before a call starts."""
+    """Ask before a call starts, or what it asks itself."""
     step = asking.plan.step(held.step)
     about = f"step {step.id} ({step.intent})"
+    if held.inquiry is not None:
+        return _question_of(held, held.inquiry, about, step, asking)
     return Question(
         id=_unanswered(digest([held.step, held.identity])[:8], asking.answered),
         step=step.id,
@@ -69,6 +71,20 @@ def question_before(held: Held, asking: Asking) -> Question:
         call=_shown(held.call, step.call),
         parameters=asking.schemas.get(held.call.tool, {}),
         references=tuple(sorted(step.reads())) if step.call else (),
+    )
+
+
+def _question_of(held: Held, inquiry: Inquiry, about: str, step: Step, asking: Asking) -> Question:
+    said = inquiry.value if isinstance(inquiry.value, str) else canonical(inquiry.value)
+    return Question(
+        id=_unanswered(digest([held.step, held.identity])[:8], asking.answered),
+        step=step.id,
+        question=f"{held.call.tool} asks, for {about}: {said}",
+        choices=(Choice.ANSWER, Choice.SKIP, Choice.GOAL, Choice.ABORT),
+        # what a tool says is evidence, in which it may claim anything
+        summary=f"{about} waits for a person's answer to what {held.call.tool} asks",
+        call=_shown(held.call, step.call),
+        asks=inquiry.value,
     )
 
 

@@ -98,7 +98,13 @@ def _running(plan: Plan, started: tuple[StepId, ...]) -> Plan:
     return plan.with_steps(
         *(
             each.model_copy(
-                update={"status": StepStatus.RUNNING, "reason": "", "attempts": each.attempts + 1, "asks": ()}
+                update={
+                    "status": StepStatus.RUNNING,
+                    "reason": "",
+                    "attempts": each.attempts + 1,
+                    "asks": (),
+                    "inquiries": (),
+                }
             )
             for each in starting
         )

@@ -68,7 +68,7 @@ class Executor:
         ledger = state["ledger"].add(tool_calls=made, money=paid)
         for each in finished:
             ledger = charged(ledger, "executor", each.result.usage, self._prices)
-        ended = tuple(each for each in finished if not each.result.asks)
+        ended = tuple(each for each in finished if not (each.result.asks or each.result.inquiries))
         return {
             "plan": _asking(plan, finished),
             "attempts": ended,
@@ -171,15 +171,19 @@ def _on_occasion(step: Step, goal: Goal) -> Step:
 
 
 def _asking(plan: Plan, finished: tuple[Attempt, ...]) -> Plan:
-    """The plan in which steps whose inner loop needs a person's word wait for it; they have not failed."""
-    waiting = (each for each in finished if each.result.asks)
+    """The plan in which steps that need a person's word in the middle wait for it; they have not failed."""
+    waiting = (each for each in finished if each.result.asks or each.result.inquiries)
     return plan.with_steps(
         *(
-            plan.step(each.step).as_(StepStatus.PENDING).model_copy(update={"asks": each.result.asks})
+            plan.step(each.step).as_(StepStatus.PENDING).model_copy(update=_open_questions(each.result))
             for each in waiting
             if plan.step(each.step).status is StepStatus.RUNNING
         )
     )
+
+
+def _open_questions(result: Result) -> dict[str, object]:
+    return {"asks": result.asks, "inquiries": result.inquiries, "delay": 0.0}
 
 
 def _inputs(step: Step, world: World) -> dict[ArtifactName, Digest]:

@@ -83,8 +83,10 @@ class Replies:
                 await self._mend(about, answer, update)
 
     async def _allow(self, held: Held, answer: Answer, update: RunUpdate) -> None:
-        """A person's word for a call that has not been made."""
+        """A person's word for a call that has not been made, or has asked for it."""
         match answer.choice:
+            case Choice.ANSWER:
+                update["allowed"] = {**update["allowed"], held.identity: {"said": answer.value}}
             case Choice.HINT:
                 update["plan"] = hinted(update["plan"], held.step, answer.hint)
             case Choice.APPROVE | Choice.EDIT:

@@ -19,6 +19,7 @@ from agent.core.value import Digest, JsonValue, digest
 from agent.plain import as_json, as_python
 from agent.ports import Observation
 from agent.tools.contracts import accepted
+from agent.tools.inquiring import Asks, asking, noted
 from agent.tools.registry import Registry, UnknownTool
 
 T = TypeVar("T")
@@ -37,10 +38,7 @@ def sent() -> Iterator[list[str]]:
         _SENT.reset(token)
 
 
-_ASKS = (
-    "the tool asks a person by itself, with `interrupt`, and cannot be answered there; "
-    "let the runtime ask before its calls: `approve_tools`"
-)
+_ASKS = "a probe cannot ask a person: it only looks"
 
 
 class Caller:
@@ -62,13 +60,18 @@ class Caller:
         calls = _SENT.get()
         if calls is not None:
             calls.append(name)
-        return await self._answer(tool, args)
+        try:
+            return await self._answer(tool, args)
+        except Asks as asks:
+            return noted(name, args, asks)
 
     async def _answer(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         late = partial(self._overdue.__setitem__, (tool.name, digest(args)))
         returned = await guarded(self._called(tool, args), self._time_for(tool.name), late)
+        if isinstance(returned, Asks):
+            raise returned
         if isinstance(returned, ErrorFacts):
-            return _refused(returned) if _misfit(tool, args, returned) else _explained(returned)
+            return _refused(returned) if _misfit(tool, args, returned) else returned
         return error_in(returned) or returned
 
     async def overdue(self, name: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
@@ -95,7 +98,15 @@ class Caller:
             return Observation(error=seen.model_copy(update={"kind": "probe"}))
         return Observation(value=seen)
 
-    async def _called(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue:
+    async def _called(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue | Asks:
+        """What the tool gives, or what it asks."""
+        try:
+            with asking(tool.name, args):
+                return await self._run(tool, args)
+        except Asks as asks:
+            return asks
+
+    async def _run(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue:
         given = {name: as_python(each) for name, each in args.items()}
         if _is_async(tool):
             return as_json(await _contained(tool).ainvoke(given), tool.name)
@@ -112,7 +123,10 @@ class Caller:
     ) -> JsonValue | ErrorFacts:
         taken = accepted(probe, args)
         if isinstance(probe, BaseTool):
-            return await self._answer(probe, taken)
+            try:
+                return await self._answer(probe, taken)
+            except Asks:
+                return ErrorFacts(kind="probe", message=_ASKS)
         given = {name: as_python(each) for name, each in taken.items()}
         if inspect.iscoroutinefunction(probe):
             return as_json(await probe(**given), of)
@@ -176,11 +190,6 @@ def _misfit(tool: BaseTool, args: dict[str, JsonValue], error: ErrorFacts) -> bo
     except ValidationError:
         return True
     return False
-
-
-def _explained(error: ErrorFacts) -> ErrorFacts:
-    """A question that a tool asks by itself has no one to answer it; whoever reads of it is told what to do."""
-    return error.model_copy(update={"message": _ASKS}) if error.type == "GraphInterrupt" else error
 
 
 def _refused(error: ErrorFacts) -> ErrorFacts:

@@ -11,6 +11,7 @@ from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller, sent
 from agent.tools.checking import agree, digest_of, judged, shows, tool_of
 from agent.tools.inner import ReactLoop
+from agent.tools.inquiring import inquiring, waiting
 from agent.tools.registry import Registry
 from agent.tools.writes import Writes
 
@@ -43,8 +44,8 @@ class ToolRunner:
 
     async def run(self, task: Task) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
-        with noted() as notes, sent() as calls:
-            result = await self._tried(task)
+        with noted() as notes, sent() as calls, inquiring(task) as asked:
+            result = waiting(await self._tried(task), asked)
         contracts = self._registry.contracts
         money = sum(contracts[each].price for each in calls if each in contracts)
         more = {"notes": tuple(dict.fromkeys(notes)), "money": money}

@@ -17,6 +17,7 @@ from agent.core.value import JsonValue, abridged
 from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
 from agent.tools.checking import checked, sees_nothing, standing, tool_of
+from agent.tools.inquiring import ASKS
 from agent.tools.outcomes import effect_after, identity, is_harmless_anew, looked_after, lost, overtaken, undecided
 from agent.tools.registry import Registry
 
@@ -178,6 +179,8 @@ class Writes:
 
     async def _failed_call(self, write: Write, error: ErrorFacts, attempts: int) -> Result:
         task = write.task
+        if error.kind == ASKS:
+            return await self._asks(write, error, attempts)
         if error.kind == "timeout":
             self._doubtful[write.product] = write
         if effect_after(error, task, write.tool) is not Effect.ABSENT and not is_harmless_anew(task):
@@ -192,6 +195,14 @@ class Writes:
             # the ladder decides about a step; a model would go on, and try it otherwise
             return await self._reconcile(write, Open(task.step.id, attempts), error)
         return _failed(error)
+
+    async def _asks(self, write: Write, error: ErrorFacts, attempts: int) -> Result:
+        """A tool that asks has not acted yet, as it is run again from its top; one that is seen to have is lost."""
+        seen = await self._look(write)
+        if seen is None or sees_nothing(seen) or write.task.look_first or write.task.step.idempotent:
+            await self._journal.absent(write.effect, attempts)
+            return _failed(error)
+        return _failed(lost(write.tool, Open(write.task.step.id, attempts), seen))
 
     async def _in_doubt(self, write: Write) -> Result | None:
         """Whether another call for the same product ran out of time and may act any moment; it is waited for.

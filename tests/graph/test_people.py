@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 
 from agent import NothingDone, build_graph
 from agent.app import assemble
@@ -264,13 +264,3 @@ def test_a_question_that_an_edit_has_settled_is_not_asked() -> None:
             each.update(status="pending", call={"tool": "pay", "args": {"amount": 7}})
     graph.update_state(thread(), {"plan": plan})
     assert values(run(graph, None))["receipt"] == 7
-
-
-def test_a_tool_that_asks_by_itself_is_told_of_the_way_to_ask() -> None:
-    calls = Calls()
-    asking = calls.tool("x", "", lambda: interrupt("which account?"), effect="mutating")
-    graph = build_graph([asking], settings=calm(), checkpointer=InMemorySaver())
-    asked = only(run(graph, goal("x")))
-    assert "let the runtime ask before its calls: `approve_tools`" in asked["error"]
-    assert values(answer(graph, {"choice": "answer", "value": "the first"}))["x"] == "the first"
-    assert calls["make_x"] == 1
