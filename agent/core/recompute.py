@@ -138,7 +138,8 @@ class _Standing:
 
     def invalidated(self, record: Invalidated) -> Iterator[str]:
         marked, roots = set(record.what.artifacts), set(record.what.roots)
-        last = self.last
+        # another goal marks as well: what it wants anew, and what was made of a family that is another now
+        last = self.last if self.last and self.last.classified.failure.error.message == record.what.cause else None
         if last is not None and last.number and last.invalidated != record.what.artifacts:
             yield f"recovery {last.number} was to mark {_listed(last.invalidated)}, and marked {_listed(marked)}"
         below = {name for name in self.digests if roots & self._behind(name)}
