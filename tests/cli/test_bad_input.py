@@ -1,6 +1,7 @@
 """What cannot be used is refused in a sentence, with exit code 2, and loses nothing."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -137,9 +138,8 @@ def test_a_damaged_database_is_refused_and_left_as_it_was(cli, folder):
 
 def test_a_database_of_a_newer_release_is_refused(cli, folder):
     cli("run", "goal.toml", "--tools", JOBS, "--thread", "42")
-    with sqlite3.connect(folder / ".kintsugi" / "kintsugi.db") as connection:
+    with closing(sqlite3.connect(folder / ".kintsugi" / "kintsugi.db")) as connection, connection:
         connection.execute("UPDATE kintsugi_meta SET value = 99 WHERE key = 'schema'")
-    connection.close()
     assert "written by a newer Kintsugi" in cli("resume", "42", code=2).stderr
 
 

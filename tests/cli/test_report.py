@@ -1,6 +1,7 @@
 """`kintsugi report`: one file about a thread, wherever it stands."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_a_waiting_run_is_reported_with_its_question(cli: Cli, folder: Path) -> 
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_is_reported(cli: Cli, folder: Path) -> None:
     cli("run", "goal.toml", "--tools", "tests.cli.jobs:TOOLS", "--thread", "t")
-    with sqlite3.connect(folder / ".kintsugi" / "kintsugi.db") as database:
+    with closing(sqlite3.connect(folder / ".kintsugi" / "kintsugi.db")) as database, database:
         database.execute("UPDATE kintsugi_runs SET thread = 'killed', status = 'running'")
     assert "Stopped before anything was planned" in cli("report", "killed", "-o", "-").stdout
 

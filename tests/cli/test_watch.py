@@ -89,7 +89,7 @@ def test_the_page_is_made_again_only_when_something_was_written(
 
 
 def test_a_thread_that_is_deleted_while_it_is_watched_is_said_to_be_gone(ask: Ask, folder: Path) -> None:
-    with sqlite3.connect(folder / ".kintsugi" / "kintsugi.db") as database:
+    with closing(sqlite3.connect(folder / ".kintsugi" / "kintsugi.db")) as database, database:
         database.execute("DELETE FROM kintsugi_runs")
     answer = ask()
     assert (answer.status, "there is no thread 't'" in answer.text) == (410, True)

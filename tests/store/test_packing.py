@@ -50,18 +50,20 @@ def test_what_was_stored_before_packing_is_read() -> None:
 
 
 def test_the_callers_own_saver_reads_what_the_graph_stores_with_it() -> None:
-    saver = SqliteSaver(sqlite3.connect(":memory:"))
-    assert packing(saver) is saver
-    assert packing(saver).serde is saver.serde
-    assert type(saver.serde) is Packing
+    with closing(sqlite3.connect(":memory:")) as connection:
+        saver = SqliteSaver(connection)
+        assert packing(saver) is saver
+        assert packing(saver).serde is saver.serde
+        assert type(saver.serde) is Packing
 
 
 def test_nothing_is_packed_in_memory_and_nothing_by_a_serialiser_of_the_callers() -> None:
     class Own(JsonPlusSerializer):
         pass
 
-    own = SqliteSaver(sqlite3.connect(":memory:"), serde=Own())
-    assert type(packing(own).serde) is Own
+    with closing(sqlite3.connect(":memory:")) as connection:
+        own = SqliteSaver(connection, serde=Own())
+        assert type(packing(own).serde) is Own
     assert type(packing(InMemorySaver()).serde) is JsonPlusSerializer
 
 
@@ -78,9 +80,9 @@ def test_the_checkpoint_tables_are_those_of_the_installed_langgraph(tmp_path: Pa
             ).fetchall()
 
 
-def test_versions_go_on_from_those_that_langgraph_counted_before(tmp_path: Path) -> None:
-    stock, ours = (SqliteSaver(sqlite3.connect(tmp_path / f"{each}.db")) for each in "ab")
-    counted = packing(ours).get_next_version
-    first = stock.get_next_version(None, None)
-    assert first < counted(first, None) < stock.get_next_version(counted(first, None), None)
-    assert counted(None, None) < counted(counted(None, None), None)
+def test_versions_go_on_from_those_that_langgraph_counted_before() -> None:
+    with closing(sqlite3.connect(":memory:")) as one, closing(sqlite3.connect(":memory:")) as other:
+        stock, counted = SqliteSaver(one), packing(SqliteSaver(other)).get_next_version
+        first = stock.get_next_version(None, None)
+        assert first < counted(first, None) < stock.get_next_version(counted(first, None), None)
+        assert counted(None, None) < counted(counted(None, None), None)
