@@ -81,7 +81,7 @@ def test_three_verified_steps_are_told_when_a_cap_is_reached() -> None:
 
 def test_a_run_whose_attempts_verify_nothing_is_ended_as_one_without_progress() -> None:
     calls = Calls()
-    tools = [calls.tool("done"), calls.tool("x", "", always(httpx.ConnectError("no")))]
+    tools = [calls.tool("done"), calls.tool("x", "done", always(httpx.ConnectError("no")))]
     end = run(build_graph(tools, settings=calm(barren=3, retry=50)), goal("done x"))
     assert (end["outcome"].status, end["outcome"].limit) == ("no_progress", "barren")
     assert values(end) == {"done": 1}
