@@ -4,7 +4,7 @@ One asynchronous definition of every node serves `ainvoke` as it is, and `invoke
 thread of its own that lives as long as the call.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any
 
@@ -257,11 +257,20 @@ class _Node(Runnable[RunState, dict[str, object]]):
     def invoke(self, input: RunState, config: RunnableConfig | None = None, **_: Any) -> dict[str, object]:
         assert config is not None
         portal: Portal = config["configurable"][PORTAL]
-        return written(input, portal.call(self._node(input, config)))
+        return _told(written(input, portal.call(self._node(input, config))), config)
 
     async def ainvoke(self, input: RunState, config: RunnableConfig | None = None, **_: Any) -> dict[str, object]:
         assert config is not None
-        return written(input, await self._node(input, config))
+        return _told(written(input, await self._node(input, config)), config)
+
+
+def _told(update: dict[str, object], config: RunnableConfig) -> dict[str, object]:
+    """The update, after its records were handed to whoever streams them: `stream_mode="custom"`."""
+    tell = config["configurable"]["__pregel_runtime"].stream_writer
+    records = update.get("trace")
+    for each in records if isinstance(records, Sequence) else ():
+        tell(each)
+    return update
 
 
 class _Route(Runnable[RunState, str]):

@@ -51,8 +51,25 @@ def thread_named(given: str | None) -> str | None:
         return None if given is None else identifier(given)
 
 
+def threads_like(incomplete: str) -> list[str]:
+    """The threads of the home folder whose names begin so, for completion; none where there is nothing to read."""
+    from agent.cli.reading import names
+
+    try:
+        read_dotenv()
+        return [each for each in names(load_settings(None)) if each.startswith(incomplete)]
+    except (BadInput, OSError):
+        return []
+
+
 Thread = Annotated[
-    str, typer.Argument(help="Thread, as `kintsugi threads` lists it.", show_default=False, callback=thread_named)
+    str,
+    typer.Argument(
+        help="Thread, as `kintsugi threads` lists it.",
+        show_default=False,
+        callback=thread_named,
+        autocompletion=threads_like,
+    ),
 ]
 HomeOption = Annotated[
     Path | None, typer.Option("--home", help="Folder of the database. Default: KINTSUGI_HOME, or .kintsugi.")
@@ -253,11 +270,14 @@ def stats(json: Json = False, home: HomeOption = None) -> None:
 
 
 @app.command()
-def threads(home: HomeOption = None) -> None:
+def threads(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines, one for each thread.")] = False,
+    home: HomeOption = None,
+) -> None:
     """List all runs, the one that changed last first."""
     from agent.cli import reading
 
-    reading.threads(load_settings(home))
+    reading.threads(load_settings(home), json)
 
 
 @app.command()

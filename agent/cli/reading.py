@@ -63,9 +63,19 @@ def _records(settings: Settings, thread: str) -> tuple[Sequence[TraceRecord], Pl
     return state.get("trace", []), state.get("plan", Plan())
 
 
-def threads(settings: Settings) -> None:
-    """Print the table of runs."""
+def names(settings: Settings) -> tuple[str, ...]:
+    """All threads, the one that changed last first."""
     with open_home(settings, make=False) as home:
+        return tuple(each.thread for each in home.runs.list())
+
+
+def threads(settings: Settings, json: bool = False) -> None:
+    """Print the table of runs, or a line of JSON for each."""
+    with open_home(settings, make=False) as home:
+        if json:
+            for each in home.runs.list():
+                print(dumps({**each.model_dump(mode="json"), "status": home.status(each)}))
+            return
         terminal = is_terminal()
         table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", expand=terminal)
         for name in ("thread", "status", "started", "updated"):

@@ -13,7 +13,6 @@ from agent.cli.board import Board
 from agent.cli.screen import COLOURS
 from agent.core.failure import Trigger
 from agent.core.ladder import Rung
-from agent.core.limits import Ledger, Limits
 from agent.core.plan import Plan
 from agent.core.record import AttemptEnded, Committed, IntentChanged, Planned, Recovered, Repaired, TraceRecord
 from agent.nodes.state import take_plan
@@ -38,9 +37,9 @@ class Watch(Protocol):
 class LiveWatch:
     """Draws the board, again and again in the same place."""
 
-    def __init__(self, console: Console, limits: Limits, plan: Plan, ledger: Ledger) -> None:
+    def __init__(self, console: Console, board: Board) -> None:
         self._console = console
-        self._board = Board(limits, plan, ledger)
+        self._board = board
         self._live: Live | None = None
 
     def __enter__(self) -> Self:

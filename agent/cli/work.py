@@ -1,5 +1,6 @@
 """What do all commands that run a thread have in common? Who watches, who answers, and what is told at the end."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agent.cli.asking import AtTerminal, Given, Nobody, Person
+from agent.cli.board import Board
 from agent.cli.document import document, spelled
 from agent.cli.driving import Interrupted, drive, title
 from agent.cli.exits import BadInput, Code, bad_input, code_of
@@ -20,6 +22,7 @@ from agent.core.limits import Ledger
 from agent.core.plan import Plan
 from agent.goal_file import load_goal
 from agent.store.connection import DatabaseLost
+from agent.trace.durations import usual
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,23 @@ def _watch(screen: Console, session: Session, manner: Manner) -> Watch:
         return NoWatch()
     state = session.standing().state
     plan, ledger = state.get("plan", Plan()), state.get("ledger", Ledger())
-    return LiveWatch(screen, session.home.settings.limits, plan, ledger) if is_terminal() else LineWatch(screen, plan)
+    if not is_terminal():
+        return LineWatch(screen, plan)
+    known = {**_before(session), **usual(state.get("trace", ()), plan)}
+    return LiveWatch(screen, Board(session.home.settings.limits, plan, ledger, known))
+
+
+def _before(session: Session) -> Mapping[str, float]:
+    """Seconds that the tools took on the last other thread that used them."""
+    runs = (each for each in session.home.runs.list() if each.tools == session.reference)
+    other = next((each.thread for each in runs if each.thread != session.thread), None)
+    if other is None:
+        return {}
+    try:
+        state = session.home.values(other)
+    except BadInput:  # of a later release; this run is another matter
+        return {}
+    return usual(state.get("trace", ()), state.get("plan", Plan()))
 
 
 def _person(screen: Console, manner: Manner, answering: bool = False) -> Person:

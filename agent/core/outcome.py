@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from agent.core.display import table
 from agent.core.goal import Goal, grade
 from agent.core.limits import Stop
 from agent.core.plan import SETTLED, Plan, Step, StepId, StepStatus
@@ -58,6 +59,12 @@ class Outcome(Value):
     """What keeps plan and goal from being done, one sentence each; finished work that does not hold among it."""
     proof: tuple[str, ...] = ()
     """For unreachable: the needs no tool can produce."""
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        made = [(each.name, f"version {each.version}", each.value) for each in self.artifacts.values() if each.valid]
+        lacking = [("missing", each, "") for each in self.missing]
+        return table(f"{self.status}: {self.reason}", ("artifact", "", "value"), [*made, *lacking])
 
 
 class Completion(Value):

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, NewType
 from pydantic import Field
 
 from agent.core.contract import EffectClass, Names, Predicates
+from agent.core.display import table
 from agent.core.predicate import reads
 from agent.core.reference import referenced
 from agent.core.value import ArtifactName, JsonValue, Value, digest
@@ -200,6 +201,12 @@ class Plan(Value):
         if place is None:
             raise KeyError(f"no step {step_id!r} in plan revision {self.revision}")
         return self.steps[place]
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        head = ("step", "what for", "state", "tries", "makes")
+        rows = ((each.id, each.intent, each.status, each.attempts, ", ".join(each.produces)) for each in self.live())
+        return table(f"Plan {self.revision} by the {self.planner or 'contract'} planner", head, rows)
 
     @cached_property
     def index(self) -> Index:
