@@ -39,7 +39,9 @@ def replan(
     """
     old = old or Plan()
     revision = old.revision + 1
-    placed = _placed(draft, old.live(), revision, world)
+    # another goal says anew what is to be done; a replan for the same one does not bring back what a person left out
+    left_out = {each.key: each for each in old.with_status(StepStatus.SKIPPED) if old.goal_revision == goal_revision}
+    placed = tuple(_left_out(each, left_out) for each in _placed(draft, old.live(), revision, world))
     ids = {each.id for each in placed}
     support = _support(old, placed, world, wanted)
     rest = tuple(
@@ -126,6 +128,11 @@ def _placed(draft: Iterable[Step], old: tuple[Step, ...], revision: int, world: 
         each.model_copy(update={"after": tuple(renamed.get(before, before) for before in each.after)})
         for each in placed
     )
+
+
+def _left_out(step: Step, skipped: dict[str, Step]) -> Step:
+    before = skipped.get(step.key)
+    return step.as_(StepStatus.SKIPPED, before.reason) if before and step.status is StepStatus.PENDING else step
 
 
 def _minted(step: Step, id_: StepId, old: tuple[Step, ...]) -> Step:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agent.core.predicate import reads
-from agent.core.value import ArtifactName, Digest, JsonValue, Value
+from agent.core.value import ArtifactName, Digest, JsonValue, Value, digest, size
 
 GIVEN = "goal"
 """Producer of artifacts that the goal itself supplies."""
@@ -185,6 +185,23 @@ def commit(world: World, artifact: Artifact) -> World:
 def seen(world: World, name: ArtifactName) -> World:
     """Record that a probe saw the artifact unchanged at this tick."""
     return world.with_artifacts(world.artifacts[name].model_copy(update={"seen_at": world.tick}))
+
+
+def edited(old: World, new: World) -> World:
+    """The world as a person has edited it: a body in place of another is another artifact, and verified by them."""
+    changed = (each for each in new.artifacts.values() if not each.stored and digest(each.value) != each.digest)
+    by_hand = [
+        each.model_copy(
+            update={
+                "digest": digest(each.value),
+                "size": size(each.value),
+                "version": max(each.version, old.artifacts[each.name].version + 1 if each.name in old.artifacts else 1),
+                "verification": Verification(by=("person",), world_version=new.version + 1),
+            }
+        )
+        for each in changed
+    ]
+    return new.with_artifacts(*by_hand) if by_hand else new
 
 
 def with_facts(world: World, facts: dict[str, JsonValue]) -> World:

@@ -7,6 +7,7 @@ from agent.core.contract import EffectClass
 from agent.core.dispatch import View, next_move, readers
 from agent.core.goal import Goal
 from agent.core.grant import granted
+from agent.core.invalidation import up_to_date
 from agent.core.limits import Limits
 from agent.core.move import LEADS_TO, Broken, Move, Pause, Start
 from agent.core.outcome import Outcome, OutcomeStatus, conclude
@@ -36,6 +37,8 @@ class Dispatcher:
         letter = await self._inbox.newer(thread_of(config), state.get("heard") or 0)
         goal = take_goal(state["goal"], letter.goal) if letter else state["goal"]
         plan, world = state["plan"], state["world"]
+        if world.news is None:  # it comes out of a checkpoint, where a person may have edited it
+            world, plan = up_to_date(world, plan)
         scope = scope_of(config)
         ledger = state["ledger"].add(moves=1, seconds=scope.elapsed())
         limits, words = granted(self._limits, state.get("granted") or {}), state.get("allowed") or {}
@@ -50,6 +53,7 @@ class Dispatcher:
         started = move.steps if isinstance(move, Start) else ()
         return {
             "goal": goal,
+            "world": world,
             "heard": letter.number if letter else state.get("heard") or 0,
             "plan": _running(self._as_allowed(plan, started, view, words), started),
             "ledger": ledger.add(steps=len(started)),

@@ -36,7 +36,12 @@ class Intake:
             goal_revision=goal.revision,
             resumed=bool(world.artifacts.keys() - goal.given.keys()),
         )
-        return _opened(goal, world, _woken(plan), ledger, [started])
+        update = _opened(goal, world, _woken(plan), ledger, [started])
+        come_in = tuple(each for each in state.get("attempts") or () if each.step in plan.index.places)
+        if come_in and update["phase"] is Phase.DISPATCHER:
+            # what an earlier run brought in and could not verify any more is not done again for that
+            return {**update, "attempts": come_in, "phase": Phase.VERIFIER}
+        return update
 
 
 def _opened(goal: Goal, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]) -> RunUpdate:

@@ -35,7 +35,7 @@ from agent.core.phase import Phase
 from agent.core.plan import Plan
 from agent.core.record import RECORD, TraceRecord
 from agent.core.value import JsonValue, Value
-from agent.core.world import World
+from agent.core.world import World, edited
 from agent.nodes.channels import Added, Changes
 from agent.ports import Attempt
 
@@ -200,7 +200,7 @@ def _world_after(old: World, write: object) -> World:
         case WorldChange() as change:
             return changed_world(old, change)
         case World() as whole:
-            return whole
+            return edited(old, whole)
         case None:
             return old
 

@@ -70,6 +70,17 @@ def test_a_running_step_is_never_taken_out_of_the_plan() -> None:
     assert statuses(new) == {"a": "running", "b": "running"}
 
 
+@pytest.mark.parametrize("tool", ["make_b", "another"], ids=["the same way", "another way"])
+def test_what_a_person_left_out_comes_back_with_another_goal_and_not_with_a_replan(tool: str) -> None:
+    old = plan(step("a", status="done"), step("b", "a", status="skipped", reason="not needed"), step("c", "b"))
+    draft = (step("b", "a", call=Call(tool=tool)), step("c", "b"))
+    new, _ = laid(old, *renumbered(*draft), over=world("a"))
+    assert (statuses(new)["b"], new.producer("b").reason) == ("skipped", "not needed")
+    assert statuses(new)["c"] == "pending"
+    other, _ = laid(old, *renumbered(*draft), over=world("a"), goal=2)
+    assert statuses(other)["b"] == "pending"
+
+
 def test_the_same_work_takes_over_what_the_new_draft_says_about_it() -> None:
     old = plan(step("a", serves=["x"], attempts=2))
     drawn = step("a", id="1", intent="anew", serves=["y"], effects=["result == 1"], preconditions=["facts.f == 1"])

@@ -92,7 +92,7 @@ VAIN: list[Any] = [
     ),
     pytest.param(
         [to_do("b", "", status="done"), to_do("c", "b")],
-        "step C (c) needs b, which step B (b) has made: it is gone",
+        "step C (c) needs b, which is for step B (b), which is invalid: its artifact is gone",
         id="a product that is not there",
     ),
     pytest.param([], "has c: refuted", id="nothing to do"),
@@ -147,7 +147,7 @@ def test_an_artifact_taken_out_of_the_world_is_made_again_without_a_second_effec
     end = run(graph, None)
     assert end["outcome"].status == "satisfied"
     (told,) = recovered(end)
-    assert "needs a, which step s1.1 (a) has made: it is gone" in told
+    assert "needs a, which is for step s1.1 (a), which is invalid: its artifact is gone" in told
     # the journal knows the outcome of the first, so nothing is done twice
     assert calls == {"make_a": 1, "make_x": 1, "make_b": 1, "make_c": 1}
 
