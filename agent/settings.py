@@ -82,7 +82,8 @@ class Settings(BaseSettings):
     prices: dict[str, Price] = Field(default_factory=dict)
     """Money by model, as `{"gpt-5": {"tokens_in": 1.25, "tokens_out": 10}}` per million; `*` is any other model."""
     step_timeout: PositiveFloat = 3600.0
-    """Seconds one attempt of a step may take."""
+    """Seconds one attempt of a step may take: its call, where the contract says nothing else, or all the turns and
+    calls by which a model carries it out."""
     busy: Literal["wait", "refuse"] = "wait"
     """What a second call on a thread does while a first goes on: `wait` for it, however long (cancel it, or press
     Ctrl-C, to give up), for then nothing is lost; `refuse` raises `Busy`, which names the holder."""

@@ -98,6 +98,10 @@ class Caller:
             return Observation(error=seen.model_copy(update={"kind": "probe"}))
         return Observation(value=seen)
 
+    def time_for(self, *tools: str) -> float:
+        """Seconds an attempt over these tools may take in all: as long as any step, or as its slowest call."""
+        return max(self._seconds, *(self._time_for(each) for each in tools), 0.0)
+
     async def _called(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue | Asks:
         """What the tool gives, or what it asks."""
         try:

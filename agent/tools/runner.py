@@ -1,5 +1,7 @@
 """One attempt of a step: a read, a write, or turns of the inner loop."""
 
+import asyncio
+
 from agent.core.consent import Consent
 from agent.core.contract import EffectClass
 from agent.core.effect import EffectJournal
@@ -74,7 +76,14 @@ class ToolRunner:
         def held(tool: str, args: dict[str, JsonValue]) -> bool:
             return self._consent.needed(tool) and call_digest(tool, args) not in task.allowed
 
-        result = await self._react.run(task, call, held)
+        seconds = self._caller.time_for(*task.step.tools)
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                result = await self._react.run(task, call, held)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return _out_of_time(seconds)
         return result if result.error else judged(task, result.value, result.value, result, ("result",))
 
     async def _read(self, task: Task) -> Result:
@@ -89,6 +98,12 @@ class ToolRunner:
 
     async def _look(self, task: Task) -> Observation | None:
         return await self._caller.look(tool_of(task), task.args)
+
+
+def _out_of_time(seconds: float) -> Result:
+    """What an inner loop that did not end has come to; its writes are in the journal, done or unknown."""
+    said = f"the step was not done within {seconds:g} seconds"
+    return Result(error=ErrorFacts(kind="timeout", type="TimeoutError", message=said), how="turns")
 
 
 def _failed(error: ErrorFacts) -> Result:

@@ -1,14 +1,16 @@
 """Writes of the inner loop: once one of them may have happened, no other is made; and only with the step's tools."""
 
+import asyncio
 from typing import Any
 
 import pytest
+from langchain_core.outputs import ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from agent import build_graph
-from tests.builders import Calls, calm, questions, run, values
-from tests.doubles import calling, scripted
+from tests.builders import Calls, calm, questions, rules, run, rungs, values
+from tests.doubles import ScriptedModel, calling, scripted
 from tests.graph.planning import calls, drafted, instructs, played
 
 TEXT: dict[str, Any] = {"goal": {"text": "Pay"}}
@@ -123,6 +125,46 @@ def test_where_a_probe_can_look_it_is_asked_again_before_the_lost_write_is_made_
         sight.append(True)
         end = run(graph, Command(resume={"choice": "retry"}))
     assert (end["outcome"].status, desk.paid) == ("satisfied", ["kim"])
+
+
+class Dreaming(ScriptedModel):
+    """A model that follows its script, and then never answers again."""
+
+    async def _agenerate(self, *args: Any, **options: Any) -> ChatResult:
+        if len(self.prompts) == len(self.replies):
+            await asyncio.Event().wait()
+        return await super()._agenerate(*args, **options)
+
+
+def test_a_model_that_never_comes_to_an_end_ends_its_step() -> None:
+    counted = Calls()
+    tools = [counted.tool("base", seconds=60), counted.tool("payments", name="look")]
+    model = Dreaming(replies=[drafted(calls("base"), instructs("paid", "look"), wants=["base", "paid"])])
+    settings = calm(step_timeout=0.2, retry=1, replan=0, escalation="finish")
+    end = run(build_graph(tools, model=model, settings=settings), TEXT)
+    assert end["outcome"].status == "handed_over"
+    assert "the step was not done within 0.2 seconds" in end["outcome"].reason
+    assert (rungs(end), rules(end)) == (["retry", "escalate"], ["time-out", "time-out"])
+
+
+def test_a_write_that_never_answers_is_unknown_when_the_time_of_its_step_is_up() -> None:
+    paid, plan = list[str](), drafted(calls("base"), instructs("paid", "pay"), wants=["base", "paid"])
+
+    async def pay(to: Any) -> None:
+        paid.append(to)
+        await asyncio.Event().wait()
+
+    counted = Calls()
+    paying = counted.tool("p", "", pay, name="pay", takes="to", needs=None, effect="mutating")
+    model = ScriptedModel(replies=[plan, *[calling("pay", to="kim")] * 5])
+    settings = calm(step_timeout=0.5, retry=3)
+    graph = build_graph(
+        [counted.tool("base", seconds=60), paying], model=model, settings=settings, checkpointer=InMemorySaver()
+    )
+    assert questions(run(graph, TEXT))
+    assert len(paid) <= 1
+    assert questions(run(graph, Command(resume={"choice": "retry"})))
+    assert len(paid) <= 1
 
 
 def test_writes_whose_answers_came_may_be_as_many_as_the_model_likes() -> None:
