@@ -5,9 +5,10 @@ from agent.mutation import mutate
 mutate(make_tools, goal).assert_holds()
 """
 
+from agent.mutation.experiment import Experiment
 from agent.mutation.ground import Ground, Supply
 from agent.mutation.kinds import KINDS, Kind
 from agent.mutation.kit import mutate
 from agent.mutation.report import Report
 
-__all__ = ["KINDS", "Ground", "Kind", "Report", "Supply", "mutate"]
+__all__ = ["KINDS", "Experiment", "Ground", "Kind", "Report", "Supply", "mutate"]

@@ -59,7 +59,7 @@ def mutate_ground(
     """As `mutate`, over a ground; `watch` is told how many replays of how many are done."""
     bench = Bench(ground, build, unhurried(settings))
     trajectory = bench.record()
-    chosen = _sample(mutations(trajectory, kinds, seed), seed, most)
+    chosen = sample(mutations(trajectory, kinds, seed), seed, most)
     one = partial(_verdict, bench, trajectory)
     verdicts: list[Verdict] = []
     with ThreadPoolExecutor(jobs, thread_name_prefix="kintsugi-mutation") as pool:
@@ -73,7 +73,7 @@ def _verdict(bench: Bench, trajectory: Trajectory, mutation: Mutation) -> Verdic
     return verdict(bench.replay(trajectory, mutation))
 
 
-def _sample(found: tuple[Mutation, ...], seed: int, most: int | None) -> tuple[Mutation, ...]:
+def sample(found: tuple[Mutation, ...], seed: int, most: int | None) -> tuple[Mutation, ...]:
     """A part of the mutations, spread evenly by chance; in their order."""
     if most is None or most >= len(found):
         return found

@@ -7,15 +7,18 @@ from email.parser import BytesParser
 from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import unquote_plus
 from uuid import uuid4
 
 import zstandard
 
 Run = dict[str, Any]
 
+NOW = "2026-01-01T00:00:00Z"
+
 INFO = {
     "version": "0.12.0",
-    "instance_flags": {"zstd_compression_enabled": True},
+    "instance_flags": {"zstd_compression_enabled": True, "dataset_examples_multipart_enabled": True},
     "batch_ingest_config": {
         "use_multipart_endpoint": True,
         "scale_up_qsize_trigger": 1000,
@@ -35,6 +38,8 @@ class Standin:
         self.runs: dict[str, Run] = {}
         self.feedback: list[dict[str, Any]] = []
         self.projects: dict[str, str] = {}
+        self.datasets: dict[str, str] = {}
+        self.examples: list[dict[str, Any]] = []
         self.bytes = 0
         """Of all bodies, as JSON."""
         self.bodies: list[bytes] = []
@@ -103,7 +108,47 @@ class Standin:
             self._run({**json.loads(body), **({"id": which} if which else {})})
         elif what == "feedback":
             self.feedback.append(json.loads(body))
+        else:
+            return self._evaluated(path, body, kind)
         return {}
+
+    def _evaluated(self, path: str, body: bytes, kind: str) -> object:
+        match path.strip("/").split("/"):
+            case ["sessions"]:
+                return self._project(json.loads(body)["name"])
+            case ["sessions", id_]:
+                return next(self._project(name) for name, each in self.projects.items() if each == id_)
+            case ["datasets"]:
+                return self._dataset(json.loads(body)["name"])
+            case [*_, dataset, "examples"]:
+                return self._examples(dataset, body, kind)
+        return {}
+
+    def found(self, path: str) -> list[dict[str, Any]]:
+        """What is asked for by name."""
+        if path.startswith("/examples"):
+            return self.examples if "offset=0" in path or "offset" not in path else []
+        if path.startswith("/datasets"):
+            return [self._dataset(name) for name in self.datasets if f"name={name}" in path]
+        return [self._project(name) for name, id_ in self.projects.items() if name in path or id_ in path]
+
+    def _project(self, name: str) -> dict[str, Any]:
+        id_ = self.projects.setdefault(name, str(uuid4()))
+        dataset = next(iter(self.datasets.values()), None)
+        return {"id": id_, "name": name, "tenant_id": id_, "start_time": NOW, "reference_dataset_id": dataset}
+
+    def _dataset(self, name: str) -> dict[str, Any]:
+        return {"id": self.datasets.setdefault(name, str(uuid4())), "name": name, "created_at": NOW}
+
+    def _examples(self, dataset: str, body: bytes, kind: str) -> dict[str, Any]:
+        parts = dict(_parts(body, kind))
+        new = [
+            {"id": each, "dataset_id": dataset, "created_at": NOW, "inputs": parts.get(f"{each}.inputs", {})}
+            for each in parts
+            if "." not in each
+        ]
+        self.examples += new
+        return {"count": len(new), "example_ids": [each["id"] for each in new], "as_of": NOW}
 
     def _part(self, name: list[str], part: Any) -> None:
         if name[0] == "feedback":
@@ -142,18 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/info"):
             self._answer(INFO)
             return
-        made = [
-            {
-                "id": each,
-                "name": name,
-                "tenant_id": each,
-                "start_time": "2026-01-01T00:00:00",
-                "reference_dataset_id": None,
-            }
-            for name, each in self.standin.projects.items()
-            if name in self.path
-        ]
-        self._answer(made)
+        self._answer(self.standin.found(unquote_plus(self.path)))
 
     def do_POST(self) -> None:
         self._answer(self.standin.take(self.path, self._body(), self.headers.get("Content-Type", "")))

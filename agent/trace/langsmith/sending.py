@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from langsmith import Client, get_tracing_context, utils
+from langsmith import Client, get_current_run_tree, get_tracing_context, utils
 from requests import ConnectionError as NotReached
 from requests import RequestException, Session, Timeout
 from requests.adapters import HTTPAdapter
@@ -64,10 +64,11 @@ def spans() -> Spans | None:
     """
     if not utils.tracing_is_enabled():
         return None
-    around = get_tracing_context()
+    around, above = get_tracing_context(), get_current_run_tree()
     try:
-        client = around.get("client") or client_for(utils.get_env_var("ENDPOINT"), utils.get_api_key(None))
-        return Spans(client=client, project_name=around.get("project_name"))
+        given = around.get("client") or (above.client if above else None)
+        client = given or client_for(utils.get_env_var("ENDPOINT"), utils.get_api_key(None))
+        return Spans(client=client, project_name=around.get("project_name") or (above.session_name if above else None))
     except Exception as error:
         _log.warning("nothing is sent to LangSmith: %s", error)
         return None
