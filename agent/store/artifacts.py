@@ -7,6 +7,7 @@ import base64
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Protocol
 
 from langgraph.store.base import BaseStore
@@ -21,6 +22,9 @@ FOR_EVER = 1e18
 
 _LATELY = 600.0
 """Seconds within which a body that is put again need not be written; far less than a collection waits."""
+
+_PAGE = 100
+"""Items that are listed at once."""
 
 NAMESPACE = ("kintsugi", "artifacts")
 """Where artifacts lie in a LangGraph store."""
@@ -91,14 +95,16 @@ class MemoryArtifacts(DatabaseArtifacts):
 class StoreArtifacts:
     """Artifacts in a LangGraph store, such as the one a server gives to its graphs."""
 
-    def __init__(self, store: BaseStore) -> None:
+    def __init__(self, store: BaseStore, now: Callable[[], float] = time.time) -> None:
+        """Args: where; the time, since the epoch."""
         self._store = store
+        self._now = now
 
     async def put(self, value: JsonValue) -> Digest:
         """Keep a value."""
         key, packed = digest(value), _packed(to_body(value))
         item = await self._store.aget(NAMESPACE, key)
-        if item is None or item.value != packed:
+        if item is None or item.value != packed or item.updated_at.timestamp() < self._now() - _LATELY:
             await self._store.aput(NAMESPACE, key, packed, index=False)
         return key
 
@@ -108,6 +114,27 @@ class StoreArtifacts:
         if item is None:
             raise MissingArtifact(key)
         return _verified(key, _unpacked(item.value))
+
+
+def bodies_in(store: BaseStore, before: float) -> dict[str, int]:
+    """Digests and sizes of the bodies of a store that nobody has put since a time."""
+    found: dict[str, int] = {}
+    for offset in count(0, _PAGE):
+        items = store.search(NAMESPACE, limit=_PAGE, offset=offset)
+        mine = (each for each in items if each.namespace == NAMESPACE and each.updated_at.timestamp() < before)
+        found |= {each.key: len(_unpacked(each.value)) for each in mine}
+        if len(items) < _PAGE:
+            break
+    return found
+
+
+def delete_from(store: BaseStore, key: str, before: float) -> bool:
+    """Delete a body that nobody has put since; whether it was."""
+    item = store.get(NAMESPACE, key)
+    if item is None or item.updated_at.timestamp() >= before:
+        return False
+    store.delete(NAMESPACE, key)
+    return True
 
 
 def put_body(value: JsonValue, at: float, connection: Connection) -> Digest:

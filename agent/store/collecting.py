@@ -3,8 +3,8 @@
 Whatever looks like a digest anywhere in a checkpoint, a pending write, a recorded result or a letter is reachable:
 that is more than is needed, and never less, whatever shape the state has. So running, resumable and time-travelled
 threads keep theirs. What a run has put a moment ago and no checkpoint holds yet is kept by its age, and what was put
-by a graph whose checkpoints lie elsewhere (a server's, say) is never collected. Bodies in a LangGraph store are not
-either: nothing there says which threads share it.
+by a graph whose checkpoints lie elsewhere (a server's, say) is never collected. Bodies in a LangGraph store are only
+for who names it, and with it all checkpoints that share it: nothing there says which threads do.
 """
 
 import re
@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.store.base import BaseStore
 
 from agent.core.identifier import identifier
+from agent.store.artifacts import bodies_in, delete_from
 from agent.store.connection import Connection, transaction
 from agent.store.database import Database
 from agent.store.packing import packing
@@ -50,6 +52,7 @@ def collect(
     database: Database,
     saver: BaseCheckpointSaver[Any],
     *,
+    store: BaseStore | None = None,
     dry: bool = False,
     grace: float = GRACE,
     now: Callable[[], float] = time.time,
@@ -59,18 +62,24 @@ def collect(
     Args:
         database: where they lie.
         saver: the checkpoints beside them.
+        store: a LangGraph store that holds bodies of these threads and of no others; its bodies are collected too.
+            It cannot look and delete in one act: call this while no run writes there.
         dry: only count.
         grace: seconds for which a body is kept after it was put.
         now: the time, since the epoch.
     """
     before = now() - grace
     found = dict(database.quick.call(partial(_old, before)))
-    reachable = _reachable(database, saver, found.keys())
+    apart = bodies_in(store, before) if store is not None else {}
+    reachable = _reachable(database, saver, {*found, *apart})
     unreachable = {key: size for key, size in found.items() if key not in reachable}
+    unread = {key: size for key, size in apart.items() if key not in reachable}
     if not dry:
         deleted = database.quick.call(partial(_delete, before, tuple(unreachable)))
         unreachable = {key: unreachable[key] for key in deleted}
-    return Collected(len(unreachable), sum(unreachable.values()))
+        unread = {key: size for key, size in unread.items() if store and delete_from(store, key, before)}
+    sizes = (*unreachable.values(), *unread.values())
+    return Collected(len(sizes), sum(sizes))
 
 
 def forget(

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.store.memory import InMemoryStore
 
 from agent.app import assemble, build_graph
-from agent.store.artifacts import DatabaseArtifacts
+from agent.store.artifacts import NAMESPACE, ArtifactStore, DatabaseArtifacts, StoreArtifacts, bodies_in
 from agent.store.checkpoints import open_saver
 from agent.store.collecting import Collected, collect, forget
 from agent.store.database import Database, Place, open_database
@@ -49,6 +51,33 @@ def test_bodies_that_any_checkpoint_speaks_of_stay_and_those_of_a_forgotten_thre
         assert (stored(database), values(run(graph, goal("w"), "two"))["a"]) == (4, None)
 
 
+def test_bodies_in_a_langgraph_store_go_when_it_is_named_and_nothing_reaches_them(tmp_path: Path) -> None:
+    store, path = InMemoryStore(), tmp_path / "k.db"
+    store.put(("theirs",), "0" * 32, {"json": "1"})
+    with open_database(path) as database, closing((saver := open_saver(path)).conn):
+        graph = build_graph(big(Calls(), "x"), settings=calm(), checkpointer=saver, store=store)
+        bulky = build_graph(big(Calls(), "y"), settings=calm(), checkpointer=saver, store=store)
+        run(graph, goal("a"), "one")
+        run(bulky, goal("a"), "two")
+        assert collect(database, saver, store=store, **LATER) == Collected(0, 0)
+        forget(database, saver, "two")
+        assert collect(database, saver, **LATER) == Collected(0, 0)
+        assert collect(database, saver, store=store) == Collected(0, 0)  # put a moment ago
+        assert collect(database, saver, store=store, dry=True, **LATER).bodies == 1
+        assert collect(database, saver, store=store, **LATER) == Collected(1, 9002)
+        assert (len(store.search(NAMESPACE)), len(store.search(("theirs",)))) == (1, 1)
+        assert read_back(graph, StoreArtifacts(store)) == 1
+
+
+async def test_a_store_that_holds_many_bodies_is_read_to_its_end() -> None:
+    store = InMemoryStore()
+    artifacts = StoreArtifacts(store)
+    for number in range(230):
+        await artifacts.put(number)
+    assert len(bodies_in(store, 1e12)) == 230
+    assert bodies_in(store, 0.0) == {}
+
+
 def test_what_was_put_a_moment_ago_is_kept_though_no_checkpoint_speaks_of_it_yet(place: Place) -> None:
     clock = [1000.0]
     with open_database(place) as database, closing((saver := open_saver(place)).conn):
@@ -71,7 +100,7 @@ def test_what_a_graph_has_put_whose_checkpoints_lie_elsewhere_is_never_collected
         assert collect(database, saver, **LATER).bodies == 0
 
 
-def read_back(graph: Any, artifacts: DatabaseArtifacts) -> int:
+def read_back(graph: Any, artifacts: ArtifactStore) -> int:
     """How many bodies any checkpoint of thread one has; each can be read."""
     worlds = [each.values["world"] for each in graph.get_state_history(thread("one")) if "world" in each.values]
     digests = {each.digest for world in worlds for each in world.artifacts.values() if each.stored}
