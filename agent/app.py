@@ -22,7 +22,7 @@ from agent.nodes.dispatcher import Dispatcher
 from agent.nodes.escalator import Escalator
 from agent.nodes.executor import Executor
 from agent.nodes.finisher import Finisher
-from agent.nodes.intake import Intake
+from agent.nodes.intake import Intake, Sight
 from agent.nodes.planner import PlannerNode
 from agent.nodes.repairer import Repairer
 from agent.nodes.verifier import Verifier
@@ -121,7 +121,7 @@ def assemble(
     planner = planner or choose_planner(registry, roles.planner, roles.replanner, settings.persona)
     contracts, limits = registry.contracts, settings.limits
     nodes: dict[Phase, PhaseNode] = {
-        Phase.INTAKE: Intake(clock),
+        Phase.INTAKE: Intake(clock, Sight(contracts, registry.plannable, react is not None, settings.demanded)),
         Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock, limits, settings.prices),
         Phase.DISPATCHER: Dispatcher(limits, consent, bodies, inbox, clock),
         Phase.EXECUTOR: Executor(runner, bodies, clock, settings.jitter, settings.prices),

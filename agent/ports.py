@@ -35,6 +35,8 @@ class PlanRequest(Value):
     """What to make: the goal's artifacts, or the products of a region to rewrite."""
     depth: int = Limits().depth
     """Most levels that a step may be split into, as it is allowed now."""
+    alone: bool = False
+    """The goal deserves no plan: one step is to do all of it."""
     region: bool = False
     """A rewrite of a part, not a plan for the whole goal."""
     before: tuple[Step, ...] = ()

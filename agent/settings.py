@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from agent.core.consent import Approve
 from agent.core.limits import Limits
 from agent.core.spending import Price
+from agent.core.triage import Strategy
 from agent.core.value import Value, words
 
 DOUBTER = (
@@ -78,6 +79,9 @@ class Settings(BaseSettings):
     """Where the tools come from, as words: `workspace:. jobs.tools:TOOLS` (`agent/tools/loading.py`)."""
     mcp: Path | None = None
     """An `mcp.json`: the tools of its servers are there beside `tools`."""
+    strategy: Literal["auto", "single", "one_pass", "full"] = "auto"
+    """How much machinery goals get: `auto` decides for each, `single` is one step without a plan, `one_pass` is planned
+    once and never redrawn, `full` is the whole loop."""
     limits: Limits = Limits()
     prices: dict[str, Price] = Field(default_factory=dict)
     """Money by model, as `{"gpt-5": {"tokens_in": 1.25, "tokens_out": 10}}` per million; `*` is any other model."""
@@ -116,3 +120,8 @@ class Settings(BaseSettings):
     def plans_text(self) -> bool:
         """Whether there is a model that can read a goal which is only text."""
         return bool(self.model or self.models.planner.model)
+
+    @property
+    def demanded(self) -> Strategy | None:
+        """The strategy for all goals; None: whatever fits."""
+        return None if self.strategy == "auto" else Strategy(self.strategy)

@@ -209,6 +209,7 @@ def state(**channels: Any) -> RunState:
         "plan": plan(step("x")),
         "phase": Phase.DISPATCHER,
         "move": None,
+        "triage": None,
         "order": None,
         "attempts": (),
         "failures": (),
@@ -284,7 +285,8 @@ def always(problem: Exception) -> Callable[..., Any]:
 def calm(**more: Any) -> Settings:
     """Settings without any waiting; what is not a setting is a limit."""
     limits = {name: more.pop(name) for name in list(more) if name in Limits.model_fields}
-    return Settings(limits=Limits(**{"backoff": 0.0, **limits}), **{"jitter": 0.0, **more})
+    # a short goal is triaged away from the very machinery that most tests are about
+    return Settings(limits=Limits(**{"backoff": 0.0, **limits}), **{"jitter": 0.0, "strategy": "full", **more})
 
 
 def thread(name: str = "t") -> RunnableConfig:

@@ -122,6 +122,9 @@ def run(
         str | None, typer.Option(help="Name of the run. Default: a new one.", callback=thread_named)
     ] = None,
     model: Model = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="auto, single, one_pass or full. Default: KINTSUGI_STRATEGY, or auto.")
+    ] = None,
     json: Json = False,
     home: HomeOption = None,
 ) -> None:
@@ -129,7 +132,7 @@ def run(
     from agent.cli import commands
     from agent.cli.supply import asked_for
 
-    settings = load_settings(home, model)
+    settings = load_settings(home, model, strategy)
     asked = asked_for(settings, tools or [], mcp)
     raise typer.Exit(commands.run(settings, goal, asked, thread or secrets.token_hex(3), json))
 

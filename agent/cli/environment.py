@@ -22,13 +22,13 @@ def read_dotenv(path: Path = Path(".env")) -> None:
             os.environ.setdefault(name, value)
 
 
-def load_settings(home: Path | None = None, model: str | None = None) -> Settings:
+def load_settings(home: Path | None = None, model: str | None = None, strategy: str | None = None) -> Settings:
     """Settings from the environment, with what the command line says instead.
 
     Raises:
         BadInput: naming the variable that makes no sense.
     """
-    given: dict[str, Any] = {"home": home, "model": model}
+    given: dict[str, Any] = {"home": home, "model": model, "strategy": strategy}
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:

@@ -1,8 +1,8 @@
 """Does every decision follow from its record (invariant 8)? Recomputed from a trace alone: no state, no world.
 
-Covered are the scope of a failure and what is known of its effect, the rung, the marks, what was drawn for it and
-what that keeps, what was verified, and the end. A verdict is taken as it was recorded: what it was judged over is
-named by digest and lies in the store. So is what a model or a person said.
+Covered are the strategy, the scope of a failure and what is known of its effect, the rung, the marks, what was drawn
+for it and what that keeps, what was verified, and the end. A verdict is taken as it was recorded: what it was judged
+over is named by digest and lies in the store. So is what a model or a person said.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,8 @@ from agent.core.limits import Stop
 from agent.core.outcome import borne_out, ended_by
 from agent.core.plan import StepId
 from agent.core.predicate import Verdict
-from agent.core.record import Committed, Ended, Invalidated, Judged, Recovered, Redrawn, TraceRecord
+from agent.core.record import Committed, Ended, Invalidated, Judged, Recovered, Redrawn, TraceRecord, Triaged
+from agent.core.triage import triage
 from agent.core.value import ArtifactName, Digest
 
 
@@ -39,29 +40,45 @@ def recomputed(trace: Iterable[TraceRecord]) -> Iterator[Recomputed]:
     """
     standing = _Standing()
     for place, record in enumerate(trace):
-        match record:
-            case Judged():
-                standing.verified[record.step] = bool(record.judgements) and all(
-                    each.verdict is Verdict.VERIFIED for each in record.judgements
-                )
-            case Recovered():
-                yield Recomputed(place, record, tuple(standing.recovered(record)))
-            case Redrawn():
-                yield Recomputed(place, record, tuple(standing.redrawn(record)))
-            case Committed():
-                yield Recomputed(place, record, tuple(standing.committed(record)))
-            case Invalidated():
-                yield Recomputed(place, record, tuple(standing.invalidated(record)))
-            case Ended():
-                yield Recomputed(place, record, tuple(_ended(record)))
-            case _:
-                pass
+        if isinstance(record, Judged):
+            standing.verified[record.step] = bool(record.judgements) and all(
+                each.verdict is Verdict.VERIFIED for each in record.judgements
+            )
+        found = _differing(standing, record)
+        if found is not None:
+            yield Recomputed(place, record, tuple(found))
+
+
+def _differing(standing: "_Standing", record: TraceRecord) -> Iterator[str] | None:
+    """What does not follow from a record; None when it is of no decision."""
+    match record:
+        case Triaged():
+            return _triaged(record)
+        case Recovered():
+            return standing.recovered(record)
+        case Redrawn():
+            return standing.redrawn(record)
+        case Committed():
+            return standing.committed(record)
+        case Invalidated():
+            return standing.invalidated(record)
+        case Ended():
+            return _ended(record)
+        case _:
+            return None
 
 
 def contradictions(trace: Iterable[TraceRecord]) -> Iterator[str]:
     """What does not follow from what was recorded; a sentence each."""
     for each in recomputed(trace):
         yield from each.differs
+
+
+def _triaged(record: Triaged) -> Iterator[str]:
+    said = record.chosen
+    again = triage(said.signs, said.asked, said.goal_revision)
+    if again != said:
+        yield f"recorded the strategy {said.strategy}, recomputed {again.strategy}: {again.reason}"
 
 
 def _recovered(record: Recovered) -> Iterator[str]:

@@ -18,6 +18,7 @@ from agent.core.outcome import OutcomeStatus
 from agent.core.plan import StepId
 from agent.core.predicate import Judgement
 from agent.core.spending import Cost
+from agent.core.triage import Triage
 from agent.core.value import ArtifactName, Digest, JsonValue, Value
 
 SCHEMA = 2
@@ -64,6 +65,14 @@ class RunStarted(Record):
     """Grows with every change of intent."""
     resumed: bool = False
     """Finished work of an earlier run on this thread was found."""
+
+
+class Triaged(Record):
+    """How much machinery the goal gets, and why. Deciding it costs nothing: no model is asked."""
+
+    event: Literal["triaged"] = "triaged"
+    chosen: Triage
+    """The strategy, why, and what was seen of goal and tools: it follows from that once more."""
 
 
 class IntentChanged(Record):
@@ -308,6 +317,8 @@ class Ended(Record):
     """What keeps plan and goal from being done."""
     stop: Stop | None = None
     """The bound that ended it, with what was spent."""
+    spent: Ledger | None = None
+    """What it has cost, its strategy with it; None in records of before this was kept."""
 
 
 def _of_today(written: object) -> object:
@@ -319,6 +330,7 @@ def _of_today(written: object) -> object:
 
 TraceRecord = Annotated[
     RunStarted
+    | Triaged
     | IntentChanged
     | Planned
     | PlanRejected

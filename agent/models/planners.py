@@ -3,14 +3,19 @@
 from langchain_core.language_models import BaseChatModel
 
 from agent.core.chaining import Unreachable
+from agent.core.contract import EffectClass
 from agent.core.failure import Trigger
 from agent.core.limits import Ledger
-from agent.core.plan import Step
+from agent.core.plan import Step, StepId
 from agent.core.thrash import broken_step, repeats, unchanged
+from agent.core.triage import Strategy
 from agent.core.ways import next_patch
 from agent.models.contract_planner import ContractPlanner, wanted
 from agent.ports import NoProgress, PlanDraft, Planner, PlanningFailed, PlanRequest
 from agent.tools.registry import Registry
+
+ANSWER = "answer"
+"""What the one step of a goal makes that deserves no plan."""
 
 
 def choose_planner(
@@ -30,7 +35,34 @@ def choose_planner(
     from agent.models.model_planner import ModelPlanner  # with the provider's client, which takes long to load
 
     first, replanner = ModelPlanner(model, registry), ModelPlanner(again or model, registry, persona)
-    return ContractsFirst(contracts, Either(first, replanner))
+    return Alone(registry, ContractsFirst(contracts, Either(first, replanner)))
+
+
+class Alone:
+    """Gives a goal that deserves no plan one step with all the tools; everything else is planned by another."""
+
+    def __init__(self, registry: Registry, other: Planner) -> None:
+        self._registry = registry
+        self._other = other
+
+    async def draw(self, request: PlanRequest) -> PlanDraft:
+        """Draw; raises what the other planner raises."""
+        if not request.alone:
+            return await self._other.draw(request)
+        text, tools = request.goal.text, [self._registry.contracts[each] for each in self._registry.names()]
+        reading = all(each.effect is EffectClass.READ_ONLY for each in tools)
+        step = Step(
+            id=StepId("s1"),
+            intent=text,
+            instruction="\n".join((text, *request.goal.constraints)),
+            tools=self._registry.names(),
+            needs=tuple(request.goal.given),
+            produces=(ANSWER,),
+            effect=EffectClass.READ_ONLY if reading else EffectClass.MUTATING,
+            idempotent=all(each.idempotent for each in tools),
+            serves=(ANSWER,),
+        )
+        return PlanDraft(steps=(step,), planner=Strategy.SINGLE, wants=(ANSWER,))
 
 
 class Either:

@@ -65,9 +65,9 @@ class Replayed:
 
 
 def unhurried(settings: Settings) -> Settings:
-    """Settings for replays: no waiting before a retry, nobody to ask, and an end in any case."""
+    """Settings for replays: the whole ladder, no waiting before a retry, nobody to ask, and an end in any case."""
     limits = settings.limits.model_copy(update={"backoff": 0.0, "seconds": min(settings.limits.seconds, PATIENCE)})
-    return settings.model_copy(update={"limits": limits, "escalation": "finish", "jitter": 0.0})
+    return settings.model_copy(update={"limits": limits, "escalation": "finish", "jitter": 0.0, "strategy": "full"})
 
 
 def built(tools: Sequence[BaseTool], saver: InMemorySaver, settings: Settings) -> LoopGraph:

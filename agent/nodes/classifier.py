@@ -21,6 +21,7 @@ from agent.core.record import Invalidated, Recovered, TraceRecord
 from agent.core.repair import options, region
 from agent.core.repeating import noted
 from agent.core.spending import Prices, between, charged
+from agent.core.triage import bounded
 from agent.core.value import ArtifactName, JsonValue
 from agent.core.world import World, made
 from agent.nodes.bodies import Bodies
@@ -53,7 +54,8 @@ class Classifier:
     async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
         """Classify every failure that came in together, one after the other."""
         world, plan, ledger = state["world"], state["plan"], state["ledger"]
-        limits = granted(self._limits, state.get("granted") or {})
+        allowed = bounded(self._limits, state.get("triage"), state["goal"])
+        limits = granted(allowed, state.get("granted") or {})
         before = sum(isinstance(each, Recovered) for each in state["trace"])
         recoveries: list[Recovery] = []
         trace: list[TraceRecord] = []

@@ -35,6 +35,7 @@ class Finisher:
             claimed=move.status if isinstance(move, Finish) else None,
             missing=outcome.missing,
             stop=move.stop if isinstance(move, Finish) else None,
+            spent=ledger,
         )
         # what only reads and is still in flight ends with the run; it is to do again, not running
         idle = state["plan"].with_steps(

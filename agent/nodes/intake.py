@@ -1,28 +1,50 @@
 """Intake: a new run, the same goal once more, a changed goal, or a chat message. Nothing finished is forgotten."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
+from agent.core.contract import Contracts
 from agent.core.goal import Goal
 from agent.core.invalidation import follow, settle
 from agent.core.limits import Ledger
 from agent.core.outcome import OutcomeStatus, conclude
 from agent.core.phase import Phase
 from agent.core.plan import Plan, StepStatus
-from agent.core.record import RunStarted, TraceRecord
+from agent.core.record import RunStarted, TraceRecord, Triaged
+from agent.core.triage import Strategy, Triage, signs_of, triage
 from agent.core.world import World, with_facts
 from agent.nodes.state import RunState, RunUpdate, take_goal
 from agent.ports import Clock
+
+STRATEGY = "strategy"
+"""Where a caller demands one for a call: in `config["configurable"]`, or in the graph's context."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What triage sees besides the goal."""
+
+    contracts: Contracts = field(default_factory=dict)
+    plannable: Contracts = field(default_factory=dict)
+    """Those that somebody wrote."""
+    loop: bool = False
+    """There is a model to carry out a step."""
+    strategy: Strategy | None = None
+    """Demanded for every call that does not say otherwise."""
 
 
 class Intake:
     """Takes in what the caller states and opens a run on it."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Args: the time."""
+    def __init__(self, clock: Clock, sight: Sight = Sight()) -> None:
+        """Args: the time; what triage sees besides the goal."""
         self._clock = clock
+        self._sight = sight
 
-    async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Open a run. The ledger starts afresh; world and plan are kept."""
         goal = _stated(state)
         # a person may have marked an artifact between two runs: what was made from it follows
@@ -36,12 +58,39 @@ class Intake:
             goal_revision=goal.revision,
             resumed=bool(world.artifacts.keys() - goal.given.keys()),
         )
-        update = _opened(goal, world, _woken(plan), ledger, [started])
+        chosen = self._triage(state, goal, plan, world, config)
+        told = Triaged(at=started.at, run=ledger.run, chosen=chosen)
+        update: RunUpdate = {**_opened(goal, world, _woken(plan), ledger, [started, told]), "triage": chosen}
         come_in = tuple(each for each in state.get("attempts") or () if each.step in plan.index.places)
         if come_in and update["phase"] is Phase.DISPATCHER:
             # what an earlier run brought in and could not verify any more is not done again for that
             return {**update, "attempts": come_in, "phase": Phase.VERIFIER}
         return update
+
+    def _triage(self, state: RunState, goal: Goal, plan: Plan, world: World, config: RunnableConfig) -> Triage:
+        """How much machinery the goal gets; a plan that stands goes on as it was drawn."""
+        before, sight = state.get("triage"), self._sight
+        asked = _demanded(config) or sight.strategy
+        if before is not None and before.asked == asked and plan.revision and plan.goal_revision == goal.revision:
+            return triage(before.signs, asked, goal.revision)
+        present = [name for name in world.artifacts if world.holds(name)]
+        return triage(signs_of(goal, sight.contracts, sight.plannable, present, sight.loop), asked, goal.revision)
+
+
+def _demanded(config: RunnableConfig) -> Strategy | None:
+    """The strategy that the caller of this call demands.
+
+    Raises:
+        ValueError: there is no such strategy.
+    """
+    given = config.get("configurable", {})
+    context = getattr(given.get("__pregel_runtime"), "context", None)
+    said = given.get(STRATEGY) or (context.get(STRATEGY) if isinstance(context, Mapping) else None)
+    if said in (None, "", "auto"):
+        return None
+    if said not in set(Strategy):
+        raise ValueError(f"there is no strategy {said!r}; it is one of: auto, {', '.join(Strategy)}")
+    return Strategy(said)
 
 
 def _opened(goal: Goal, world: World, plan: Plan, ledger: Ledger, trace: list[TraceRecord]) -> RunUpdate:

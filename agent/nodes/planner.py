@@ -25,6 +25,7 @@ from agent.core.plan import Plan, StepStatus
 from agent.core.record import IntentChanged, Invalidated, Planned, PlanRejected, TraceRecord, nudged
 from agent.core.regrading import outgrown, regraded
 from agent.core.spending import Prices, charged, cost
+from agent.core.triage import Strategy, Triage
 from agent.core.value import canonical
 from agent.core.ways import learned
 from agent.core.world import made
@@ -99,6 +100,7 @@ class PlannerNode:
             done=tuple(f"{e.intent} -> {', '.join(e.produces)}" for e in plan.with_status(StepStatus.DONE)),
             hints=hints(plan.live()),
             wants=wanted(goal),
+            alone=_alone(state.get("triage"), goal, order),
             depth=granted(self._limits, state.get("granted") or {}).depth,
             before=plan.live() if same_inputs(order.failure, world) else (),
         )
@@ -128,7 +130,7 @@ class PlannerNode:
             "plan": plan,
             "order": None,
             "unresolved": (),
-            "ledger": _charged(state["ledger"], draft.usage, self._prices),
+            "ledger": _charged(state["ledger"], draft, self._prices),
             "phase": Phase.DISPATCHER,
             "trace": trace,
         }
@@ -157,7 +159,7 @@ class PlannerNode:
         return {
             "order": None,
             "move": Finish(status=OutcomeStatus.UNREACHABLE, reason=reason, proof=proof),
-            "ledger": _charged(state["ledger"], _usage(error), self._prices),
+            "ledger": _charged(state["ledger"], error, self._prices),
             "phase": Phase.FINISHER,
             "trace": self._refusal(state, order, error),
         }
@@ -186,15 +188,23 @@ class PlannerNode:
         return {
             "order": None,
             "unresolved": (*state["unresolved"], Recovery(classified=classified, choice=choice)),
-            "ledger": _charged(state["ledger"], _usage(error), self._prices).add(escalate=1),
+            "ledger": _charged(state["ledger"], error, self._prices).add(escalate=1),
             "phase": Phase.DISPATCHER,
             "trace": self._refusal(state, order, error),
         }
 
 
-def _charged(ledger: Ledger, usage: Usage, prices: Prices) -> Ledger:
-    """A draw without a model counts as one call: planning again and again is thrash, whoever plans."""
-    return charged(ledger, "planner", usage, prices).add(planner_calls=0 if usage.calls else 1)
+def _alone(chosen: Triage | None, goal: Goal, order: PlanOrder) -> bool:
+    """Whether one step is to do all of it; what broke is planned after all."""
+    single = chosen is not None and chosen.strategy is Strategy.SINGLE and chosen.goal_revision == goal.revision
+    return single and order.failure is None and not wanted(goal)
+
+
+def _charged(ledger: Ledger, drawn: PlanDraft | ValueError, prices: Prices) -> Ledger:
+    """A draw without a model counts as one call: planning again and again is thrash. No plan costs nothing."""
+    usage = drawn.usage if isinstance(drawn, PlanDraft) else _usage(drawn)
+    free = isinstance(drawn, PlanDraft) and drawn.planner == Strategy.SINGLE
+    return charged(ledger, "planner", usage, prices).add(planner_calls=0 if usage.calls or free else 1)
 
 
 def _usage(error: ValueError) -> Usage:

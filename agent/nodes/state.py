@@ -34,6 +34,7 @@ from agent.core.outcome import Outcome
 from agent.core.phase import Phase
 from agent.core.plan import Plan
 from agent.core.record import RECORD, TraceRecord
+from agent.core.triage import Triage
 from agent.core.value import JsonValue, Value
 from agent.core.world import World, edited
 from agent.nodes.channels import Added, Changes
@@ -116,6 +117,8 @@ class RunState(TypedDict):
     """Where the run goes next; written by every node, read by the router and by nothing else."""
     move: Move | None
     """The dispatcher's decision, which the next node carries out."""
+    triage: Triage | None
+    """How much machinery the goal gets; written by intake."""
     order: PlanOrder | None
     """A replan that was ordered and not yet drawn."""
     attempts: tuple[Attempt, ...]
@@ -157,6 +160,7 @@ class RunUpdate(TypedDict, total=False):
     plan: Plan
     phase: Phase
     move: Move | None
+    triage: Triage | None
     order: PlanOrder | None
     attempts: tuple[Attempt, ...]
     failures: tuple[Failure, ...]

@@ -23,6 +23,7 @@ from agent.core.record import (
     RunStarted,
     StepStarted,
     TraceRecord,
+    Triaged,
 )
 from agent.trace.recoveries import passed_over
 
@@ -48,6 +49,12 @@ def told(record: object) -> tuple[str, str]:
 def _(record: RunStarted) -> tuple[str, str]:
     kept = "; earlier work is kept" if record.resumed else ""
     return "run", f"run {record.run}: {record.goal} (goal revision {record.goal_revision}{kept})"
+
+
+@told.register
+def _(record: Triaged) -> tuple[str, str]:
+    forced = " (demanded)" if record.chosen.asked else ""
+    return "triage", f"{record.chosen.strategy.value.replace('_', ' ')}{forced}: {record.chosen.reason}"
 
 
 @told.register

@@ -51,7 +51,7 @@ async def test_a_new_run_starts_with_a_fresh_ledger_and_keeps_world_and_plan() -
     update = await opened(**old)
     assert (update["ledger"], update["move"], update["outcome"]) == (Ledger(run=3), None, None)
     assert update["world"].holds("x")
-    (record,) = update["trace"]
+    record, _ = update["trace"]
     assert (record.event, record.run, record.resumed) == ("run_started", 3, True)
 
 
