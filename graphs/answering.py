@@ -3,8 +3,9 @@
 Every call is compared with those before it. One that repeats itself is told so; one that goes on ends the step.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -41,6 +42,8 @@ class Work:
     call: ToolCall
     held: HeldCall = nothing_held
     """Whether a call needs a person's word first."""
+    around: Mapping[str, Any] = field(default_factory=dict)
+    """Metadata of the node that the loop runs in: its tokens are streamed as that node's, and not as a subgraph's."""
 
 
 @dataclass

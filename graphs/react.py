@@ -18,7 +18,7 @@ from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
 from agent.core.repetition import Heard
 from agent.core.spending import total
-from agent.models.asking import INVALID, ask, cut_short
+from agent.models.asking import INVALID, ask, cut_short, metadata
 from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function, waiting
 from agent.models.prompts import Prompt, fenced
 from agent.models.sampling import RE_ASKS
@@ -72,7 +72,7 @@ class ReactLoop:
         )
         # our own limit ends it with a reason; and it would wait for a checkpoint, as the run does, and none is made
         above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5, "configurable": {_DURABILITY: "async"}}
-        final = await self.graph.ainvoke(start, above, context=Work(task, call, held))
+        final = await self.graph.ainvoke(start, above, context=Work(task, call, held, metadata()))
         result: Result = final["result"]
         counted = {"tool_calls": final["tool_calls"], "usage": final["usage"], "nudges": tuple(final["nudges"])}
         return result.model_copy(update={"how": "turns", **counted})
@@ -92,15 +92,16 @@ class ReactLoop:
         messages, task = state["messages"], runtime.context.task
         if state["turns"] >= self._turns:
             return {"result": failed("TurnLimit", f"not done after {self._turns} turns", messages)}
-        said = await ask(RunnableLambda(partial(self._turn, self._offer(task))), messages)
+        turn = RunnableLambda(partial(self._turn, self._offer(task)))
+        said = await ask(turn, messages, "executor", task.step.id, runtime.context.around)
         spent = {"turns": state["turns"] + 1, "usage": total(state["usage"], said.usage)}
         if isinstance(said.message, ErrorFacts):
             return {**spent, **_unanswered(said.message, state)}
         reply = normalised(said.message, (*self._answers.tools(task), SUBMIT, GIVE_UP), taken_ids(messages))
         return {**spent, **_taken([*messages, reply], reply, state["broken"])}
 
-    async def _turn(self, offer: list[Schema], messages: list[BaseMessage]) -> AIMessage:
-        return await self._model.bind_tools(offer).ainvoke(messages)
+    async def _turn(self, offer: list[Schema], messages: list[BaseMessage], config: RunnableConfig) -> AIMessage:
+        return await self._model.bind_tools(offer).ainvoke(messages, config)
 
     async def _act(self, state: Loop, runtime: Runtime[Work]) -> dict[str, object]:
         """Carry out the calls of the last turn, one after the other: their order may matter."""

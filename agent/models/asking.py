@@ -1,10 +1,11 @@
 """What does one model call come to? A message, or facts about what went wrong, and what it cost."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 from openai import LengthFinishReasonError
 
 from agent.boundary import guarded
@@ -13,6 +14,8 @@ from agent.core.spending import Usage
 from agent.core.value import canonical
 from agent.plain import as_json
 
+PREFIX = "kintsugi"
+"""Of our keys among the metadata."""
 INVALID = "invalid"
 """Kind of the error when a server did answer, and nobody could read it."""
 
@@ -34,9 +37,25 @@ class Said(NamedTuple):
     usage: Usage
 
 
-async def ask(model: Runnable[list[BaseMessage], AIMessage], messages: list[BaseMessage]) -> Said:
-    """Ask once. Never throws, and never asks again by itself."""
-    reply = await guarded(_replied(model, messages), SECONDS)
+async def ask(
+    model: Runnable[list[BaseMessage], AIMessage],
+    messages: list[BaseMessage],
+    role: str,
+    step: str = "",
+    around: Mapping[str, Any] | None = None,
+) -> Said:
+    """Ask once. Never throws, and never asks again by itself.
+
+    Args:
+        model: whom.
+        messages: what.
+        role: who asks; with the step it is in the metadata of traces, and of the tokens that are streamed.
+        step: for which step, if for one.
+        around: metadata of the node that asks; default: of the one that runs here.
+    """
+    said = {f"{PREFIX}_role": role, **({f"{PREFIX}_step": step} if step else {})}
+    config: RunnableConfig = {"metadata": {**(metadata() if around is None else around), **said}}
+    reply = await guarded(_replied(model, messages, config), SECONDS)
     if isinstance(reply, ErrorFacts):
         reply = _told_apart(reply)
         return Said(reply, _unanswered(messages, reply))
@@ -93,9 +112,16 @@ def cut_short(reply: AIMessage) -> bool:
     return why in ("length", "max_tokens")
 
 
-async def _replied(model: Runnable[list[BaseMessage], AIMessage], messages: list[BaseMessage]) -> AIMessage:
+def metadata() -> Mapping[str, Any]:
+    """What LangGraph says of the node that runs here; tokens are streamed under it."""
+    return (var_child_runnable_config.get() or {}).get("metadata", {})
+
+
+async def _replied(
+    model: Runnable[list[BaseMessage], AIMessage], messages: list[BaseMessage], config: RunnableConfig
+) -> AIMessage:
     try:
-        return await model.ainvoke(messages)
+        return await model.ainvoke(messages, config)
     except LengthFinishReasonError as error:  # the client throws the cut reply away; it is paid for all the same
         completion = error.completion
         used = completion.usage

@@ -36,7 +36,7 @@ class ModelPlanner:
     def __init__(self, model: BaseChatModel, registry: Registry, persona: str = "") -> None:
         """Args: what draws; the tools; what it is told about itself."""
         self._persona = persona
-        self._structured = Structured(model)
+        self._structured = Structured(model, "planner")
         self._schemas = {name: registry.schema(name) for name in registry.names()}
         self._written = frozenset(name for name in registry.names() if has_contract(registry.tool(name)))
         self._prompt, self._part = Prompt("planner"), Prompt("rewriter")

@@ -28,7 +28,7 @@ class ModelPatcher:
     """Proposes other arguments for the same tool. What it proposes fits the schema and is not what failed."""
 
     def __init__(self, model: BaseChatModel) -> None:
-        self._structured = Structured(model)
+        self._structured = Structured(model, "repairer")
         self._prompt = Prompt("patcher")
 
     async def propose(self, view: PatchView) -> ProposedCall:

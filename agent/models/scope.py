@@ -18,7 +18,7 @@ class ModelScope:
     """Classifies an error from its words alone."""
 
     def __init__(self, model: BaseChatModel) -> None:
-        self._structured = Structured(model)
+        self._structured = Structured(model, "classifier")
         self._prompt = Prompt("classifier")
 
     async def scope(self, intent: str, tool: str, error: ErrorFacts) -> ScopeAnswer:

@@ -62,8 +62,10 @@ _NEGOTIATED: dict[int, _Negotiated] = {}
 class Structured:
     """Asks a chat model to fill schemas."""
 
-    def __init__(self, model: BaseChatModel) -> None:
+    def __init__(self, model: BaseChatModel, role: str) -> None:
+        """Args: whom to ask; in which role."""
         self._model = model
+        self._role = role
 
     async def ask(
         self, messages: list[BaseMessage], schema: type[T], wire: dict[str, JsonValue] | None = None
@@ -110,14 +112,14 @@ class Structured:
 
     async def _asked(self, mode: Mode, messages: list[BaseMessage], shown: dict[str, JsonValue]) -> Said:
         if mode is Mode.TEXT:
-            return await ask(self._model, [*messages, _instruction(shown)])
+            return await ask(self._model, [*messages, _instruction(shown)], self._role)
 
         try:
             # the raw reply is read by ourselves: LangChain gives None, and no error, for a reply that is prose
             form: Any = self._model.with_structured_output(shown, method=mode.value, include_raw=True)
         except _CLIENT_REFUSES as error:
             return Said(facts_of(error).model_copy(update={"kind": "refused"}), Usage())
-        return await ask(form | itemgetter("raw"), messages)
+        return await ask(form | itemgetter("raw"), messages, self._role)
 
 
 def _refused(said: AIMessage | ErrorFacts) -> bool:
