@@ -13,10 +13,10 @@ from agent.core.contract import Contracts, EffectClass, ToolContract
 from agent.core.decomposition import Split
 from agent.core.family import expand
 from agent.core.goal import Criterion
-from agent.core.plan import Call, Step, StepId
+from agent.core.plan import Call, Step, StepId, downstream
 from agent.core.predicate import PredicateError, checked, reads
 from agent.core.reference import referenced
-from agent.core.value import ArtifactName, JsonValue
+from agent.core.value import ArtifactName, JsonValue, canonical
 from agent.models.drafts import DraftedCriterion, DraftedPlan, DraftedStep
 from agent.models.nesting import nesting, unnested
 
@@ -45,7 +45,8 @@ def converted(
     known = frozenset({*present, *(name for each, _ in leaves for name in _products(each, contracts, written))})
     drawn = tuple(_step(each, contracts, written, known).model_copy(update={"depth": depth}) for each, depth in leaves)
     names = (*present, *(name for each in drawn for name in each.produces))
-    steps = tuple(each.model_copy(update={"needs": expand(each.needs, names)}) for each in drawn)
+    needing = tuple(each.model_copy(update={"needs": expand(each.needs, names)}) for each in drawn)
+    steps = _forwards(_folded(needing), written)
     faults = [fault for each, _ in leaves for fault in _other_products(each, contracts, written)]
     judged = [_criterion(f"c{index}", each) for index, each in enumerate(plan.criteria, 1)]
     criteria = tuple(each for each in judged if isinstance(each, Criterion))
@@ -66,6 +67,32 @@ def promised(contract: ToolContract, written: frozenset[str]) -> bool:
 def bound(contract: ToolContract, written: frozenset[str]) -> frozenset[str]:
     """Arguments that the contract gives; the model need not."""
     return frozenset(fill(contract, {}).args) if contract.tool in written else frozenset()
+
+
+def _folded(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Equal calls that make the same are one step: small models write one twice."""
+    kept: dict[str, Step] = {}
+    same: dict[StepId, StepId] = {}
+    for each in steps:
+        key = canonical([each.call.tool, each.call.args, list(each.produces)]) if each.call else each.id
+        same.setdefault(each.id, kept.setdefault(key, each).id)
+    return tuple(
+        each.model_copy(update={"after": tuple(dict.fromkeys(same.get(before, before) for before in each.after))})
+        for each in kept.values()
+    )
+
+
+def _forwards(steps: tuple[Step, ...], written: frozenset[str]) -> tuple[Step, ...]:
+    """Steps of contracted tools without edges that are the wrong way round: what needs a step comes after it."""
+    unordered = tuple(each.model_copy(update={"after": ()}) for each in steps)
+    ordered = (each for each in steps if each.after and each.call and each.call.tool in written)
+    behind = {each.id: downstream(unordered, frozenset({each.id})) for each in ordered}
+    return tuple(
+        each.model_copy(update={"after": tuple(before for before in each.after if before not in behind[each.id])})
+        if each.id in behind
+        else each
+        for each in steps
+    )
 
 
 def _split(

@@ -66,12 +66,11 @@ def _call(name: str, schema: Schema, contracts: Contracts, written: frozenset[st
         fields["args"] = free
     if not promised(contract, written):
         fields["produces"] = _many(_NAME, least=1, most=1)
-    optional: Schema = {"after": _many(_TEXT)}
-    if name not in written:
-        # what a contract knows is not asked for: the fewer fields a model fills, the fewer it gets wrong
-        fields["needs"] = _many(_NAME)
-        optional["effects"] = _many(_TEXT)
-    return _object(fields, optional=optional)
+    if name in written:
+        # what a contract knows is not asked for, nor an order, which follows from what it needs: the fewer fields a
+        # model fills, the fewer it gets wrong
+        return _object(fields)
+    return _object({**fields, "needs": _many(_NAME)}, optional={"after": _many(_TEXT), "effects": _many(_TEXT)})
 
 
 def _instruction(names: list[str]) -> JsonValue:

@@ -9,6 +9,7 @@ from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts, Failure, Trigger
 from agent.core.move import PlanOrder
 from agent.models.model_planner import ModelPlanner
+from agent.models.wire import plan_schema
 from agent.ports import PlanDraft, PlanningFailed, PlanRequest
 from tests.doubles import Reply, ScriptedModel, scripted
 from tests.models.builders import REGISTRY, drafted, request, searching
@@ -193,3 +194,42 @@ async def test_the_prompt_grows_with_what_is_open_and_not_with_history() -> None
     _, short = await draw(request("Find out"), GOOD)
     _, long = await draw(request("Find out", present={f"a{n}": "x" * 200 for n in range(10)}), GOOD)
     assert len(prompt(long)) - len(prompt(short)) < 10 * 250
+
+
+async def test_an_order_that_is_the_wrong_way_round_is_left_to_what_the_tools_need() -> None:
+    rows = {"id": "r", "intent": "Read", "tool": "read_rows", "after": ["p"]}
+    post = {"id": "p", "intent": "Post", "tool": "post_summary", "after": []}
+    draft, _ = await draw(request(wants="summary", present={"export": "{}"}), drafted(rows, post))
+    assert {each.id: each.after for each in draft.steps} == {"r": (), "p": ()}
+
+
+async def test_an_order_that_goes_with_what_the_tools_need_is_kept() -> None:
+    rows = {"id": "r", "intent": "Read", "tool": "read_rows"}
+    post = {"id": "p", "intent": "Post", "tool": "post_summary", "after": ["r"]}
+    draft, _ = await draw(request(wants="summary", present={"export": "{}"}), drafted(rows, post))
+    assert {each.id: each.after for each in draft.steps} == {"r": (), "p": ("r",)}
+
+
+async def test_one_call_written_twice_is_one_step() -> None:
+    rows = [{"id": each, "intent": "Read", "tool": "read_rows"} for each in ("r", "again")]
+    post = {"id": "p", "intent": "Post", "tool": "post_summary", "after": ["again"]}
+    draft, _ = await draw(request(wants="summary", present={"export": "{}"}), drafted(*rows, post))
+    assert [(each.id, each.after) for each in draft.steps] == [("r", ()), ("p", ("r",))]
+
+
+async def test_two_calls_that_differ_and_make_the_same_are_still_refused() -> None:
+    rows = [{"id": str(n), "intent": "Read", "tool": "read_rows", "args": {"limit": n}} for n in (1, 2)]
+    good = drafted({"id": "r", "intent": "Read", "tool": "read_rows"})
+    _, model = await draw(request(wants="rows", present={"export": "{}"}), drafted(*rows), good)
+    assert "make 'rows'; an artifact has one producer" in prompt(model, 1)
+
+
+async def test_no_order_is_asked_for_where_a_contract_gives_it() -> None:
+    schema = plan_schema(REGISTRY.schemas(), REGISTRY.contracts, frozenset({"read_rows"}), meaning=True, window=7)
+    assert "after" not in str(_variant(schema, "read_rows"))
+    assert "after" in str(_variant(schema, "search"))
+
+
+def _variant(schema: Any, tool: str) -> Any:
+    variants = schema["properties"]["steps"]["items"]["anyOf"]
+    return next(each for each in variants if each["properties"].get("tool", {}).get("enum") == [tool])
