@@ -18,19 +18,27 @@ from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
 from agent.core.repetition import Heard
 from agent.core.spending import total
-from agent.models.asking import INVALID, ask, cut_short, metadata
+from agent.models.asking import INVALID, ask, cut_short, metadata, overflowed
 from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function, waiting
 from agent.models.prompts import Prompt, fenced
 from agent.models.sampling import RE_ASKS
-from agent.models.turns import actions, normalised, taken_ids
+from agent.models.turns import actions, in_words, normalised, taken_ids
 from agent.ports import Result, Task, Usage
 from agent.tools.inner import HeldCall, ToolCall
 from agent.tools.inquiring import ASKS
 from agent.tools.registry import Registry
-from graphs.answering import Answers, Talk, Work, nothing_held, shown
+from graphs.answering import Answers, Talk, Work, nothing_held
+from graphs.view import LEAST, READ_MORE, ROOM, STUB, Kept, cut, fitting, share, spelled
 
 _DURABILITY = "__pregel_durability"
 """Where LangGraph hands down how durable a run is; a graph without checkpoints fails on `sync`."""
+
+_READING = "Read on in something that was shown in part only."
+_PLACE: Schema = {
+    "type": "object",
+    "properties": {"handle": {"type": "string"}, "offset": {"type": "integer"}},
+    "required": ["handle", "offset"],
+}
 
 
 class Loop(TypedDict):
@@ -40,6 +48,9 @@ class Loop(TypedDict):
     turns: int
     broken: int
     """Turns in a row that nobody could make anything of."""
+    room: int
+    """Characters that a prompt may have; less once the server has found one too long."""
+    kept: Kept
     tool_calls: int
     heard: list[Heard]
     nudges: list[str]
@@ -61,7 +72,9 @@ class ReactLoop:
     async def run(self, task: Task, call: ToolCall, held: HeldCall = nothing_held) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""
         start = Loop(
-            messages=self._opening(task),
+            messages=[],
+            room=ROOM,
+            kept=dict(task.inputs),
             turns=0,
             broken=0,
             tool_calls=0,
@@ -92,8 +105,9 @@ class ReactLoop:
         messages, task = state["messages"], runtime.context.task
         if state["turns"] >= self._turns:
             return {"result": failed("TurnLimit", f"not done after {self._turns} turns", messages)}
-        turn = RunnableLambda(partial(self._turn, self._offer(task)))
-        said = await ask(turn, messages, "executor", task.step.id, runtime.context.around)
+        turn = RunnableLambda(partial(self._turn, self._offer(task, state["kept"])))
+        prompt = fitting(self._opening(task, state["room"]), messages, state["room"])
+        said = await ask(turn, prompt, "executor", task.step.id, runtime.context.around)
         spent = {"turns": state["turns"] + 1, "usage": total(state["usage"], said.usage)}
         if isinstance(said.message, ErrorFacts):
             return {**spent, **_unanswered(said.message, state)}
@@ -101,7 +115,12 @@ class ReactLoop:
         return {**spent, **_taken([*messages, reply], reply, state["broken"])}
 
     async def _turn(self, offer: list[Schema], messages: list[BaseMessage], config: RunnableConfig) -> AIMessage:
-        return await self._model.bind_tools(offer).ainvoke(messages, config)
+        """Ask with native calls, or in words where the client has none."""
+        try:
+            bound = self._model.bind_tools(offer)
+        except NotImplementedError:
+            return await self._model.ainvoke(in_words(messages, offer), config)
+        return await bound.ainvoke(messages, config)
 
     async def _act(self, state: Loop, runtime: Runtime[Work]) -> dict[str, object]:
         """Carry out the calls of the last turn, one after the other: their order may matter."""
@@ -113,7 +132,7 @@ class ReactLoop:
         asks = self._answers.held(calls, work)
         if asks:
             return {"result": waiting(asks)}
-        talk = Talk(messages, list(state["heard"]), list(state["nudges"]), state["tool_calls"])
+        talk = Talk(messages, list(state["heard"]), list(state["nudges"]), dict(state["kept"]), state["tool_calls"])
         asking: ErrorFacts | None = None
         for each in calls:
             stuck = await self._answers.give(each, work, talk)
@@ -123,9 +142,10 @@ class ReactLoop:
             asking = stuck or asking
         return {**_said(talk), **({"result": Result(error=asking)} if asking else {})}
 
-    def _opening(self, task: Task) -> list[BaseMessage]:
-        step = task.step
-        inputs = [f"{name}:\n{fenced(shown(value), name)}" for name, value in sorted(task.inputs.items())]
+    def _opening(self, task: Task, room: int) -> list[BaseMessage]:
+        step, limit = task.step, share(room, len(task.inputs))
+        shown = {name: cut(spelled(value), limit, name) for name, value in sorted(task.inputs.items())}
+        inputs = [f"{name}:\n{fenced(text, name)}" for name, text in shown.items()]
         return self._prompt.messages(
             intent=step.intent,
             instruction=step.instruction + (f"\n\nA person says: {step.hint}" if step.hint else ""),
@@ -133,11 +153,12 @@ class ReactLoop:
             inputs="\n".join(inputs) or "none",
         )
 
-    def _offer(self, task: Task) -> list[Schema]:
-        """The step's tools, and the two ways to end."""
+    def _offer(self, task: Task, kept: Kept) -> list[Schema]:
+        """The step's tools, the two ways to end, and one to read on, where something was too long to be shown."""
         tools = [self._registry.tool(name) for name in self._answers.tools(task)]
         own = [function(each.name, each.description, self._registry.schema(each.name)) for each in tools]
-        return [*own, *endings(task.step)]
+        long = any(len(spelled(each)) > STUB for each in kept.values())
+        return [*own, *([function(READ_MORE, _READING, _PLACE)] if long else []), *endings(task.step)]
 
 
 def build_react(model: BaseChatModel, registry: Registry, limits: Limits = Limits()) -> ReactLoop:  # noqa: B008 - frozen
@@ -147,6 +168,8 @@ def build_react(model: BaseChatModel, registry: Registry, limits: Limits = Limit
 
 def _unanswered(error: ErrorFacts, state: Loop) -> dict[str, object]:
     """What comes of a turn without a reply; one that nobody could read is asked for again."""
+    if overflowed(error) and state["room"] // 2 >= LEAST:
+        return {"room": state["room"] // 2}
     if error.kind != INVALID:
         return {"result": Result(error=error)}
     nudge = HumanMessage(f"Your reply could not be read: {error.message}\nCall one tool.")
@@ -179,7 +202,8 @@ def _broken(why: str, messages: list[BaseMessage], broken: int) -> dict[str, obj
 
 
 def _said(talk: Talk) -> dict[str, object]:
-    return {"messages": talk.messages, "heard": talk.heard, "nudges": talk.nudges, "tool_calls": talk.made}
+    said = {"messages": talk.messages, "heard": talk.heard, "nudges": talk.nudges}
+    return {**said, "kept": talk.kept, "tool_calls": talk.made}
 
 
 def _last(messages: list[BaseMessage]) -> AIMessage:
@@ -191,7 +215,7 @@ def _last(messages: list[BaseMessage]) -> AIMessage:
 def _after_model(state: Loop) -> Literal["model", "tools", "end"]:
     if state["result"] is not None:
         return "end"
-    return "tools" if isinstance(state["messages"][-1], AIMessage) else "model"
+    return "tools" if state["messages"] and isinstance(state["messages"][-1], AIMessage) else "model"
 
 
 def _after_tools(state: Loop) -> Literal["model", "end"]:

@@ -144,6 +144,10 @@ def _limited(failure: Failure, _: View) -> bool:
     return told or bool(words.LIMITED.search(words.visible(error.message)))
 
 
+def _gave_up(scope: Scope) -> Callable[[Failure, View], bool]:
+    return lambda failure, _: failure.error.kind == "gave_up" and failure.error.code == f"scope:{scope}"
+
+
 def _kind(*kinds: str) -> Callable[[Failure, View], bool]:
     return lambda failure, _: failure.error.kind in kinds
 
@@ -168,6 +172,7 @@ TABLE: tuple[Row, ...] = (
     Row("a loop", _kind("loop"), Scope.CALL, Origin.AGENT),
     # likewise: what could not be read may say anything
     Row("replies that could not be read", _kind("invalid"), Scope.NOTHING, Origin.AGENT),
+    *(Row(f"given up: {each}", _gave_up(each), each) for each in Scope),
     Row("unmet need", _kind("need"), Scope.GOAL, Origin.AGENT),
     Row("arguments refused", _kind("refused"), Scope.CALL, Origin.AGENT),
     Row("effect absent", _kind("absent"), Scope.NOTHING, Origin.ENVIRONMENT),

@@ -57,7 +57,8 @@ class ErrorFacts(Value):
     """`exception`; `timeout`; `value`: an error returned as data; `refused`: the arguments, before anything ran;
     `verdict`: a predicate that is not verified; `absent`: a probe saw nothing; `probe`: a probe could not look;
     `stale`: an observation changed; `lost`: a write whose outcome cannot be found out; `need`: nobody makes it;
-    `loop`: a model went on making the same call; `invalid`: a model's replies could not be read."""
+    `loop`: a model went on making the same call; `invalid`: a model's replies could not be read; `gave_up`: it says
+    that the step cannot be done, and in `code` what that proves false."""
     type: str = ""
     """Class name of the exception, if any."""
     bases: tuple[str, ...] = ()

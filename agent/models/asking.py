@@ -1,5 +1,6 @@
 """What does one model call come to? A message, or facts about what went wrong, and what it cost."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,10 @@ _STUMBLED = frozenset({"ValueError", "TypeError", "AttributeError", "LookupError
 
 _FAILED = 300
 """From this status on nothing was answered."""
+
+_TOO_LONG = re.compile(
+    r"context[ _]?(?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens", re.IGNORECASE
+)
 
 SECONDS = 900.0
 """Longest wait for one reply; the client's own time-out is shorter, a model passed in may have none."""
@@ -104,6 +109,11 @@ def _cost(reply: AIMessage) -> float | None:
     places = (told, reply.response_metadata, reply.additional_kwargs)
     found = (each.get(name) for each in places if isinstance(each, dict) for name in ("cost", "total_cost"))
     return next((float(each) for each in found if isinstance(each, int | float) and each >= 0), None)
+
+
+def overflowed(error: ErrorFacts) -> bool:
+    """Whether the prompt was too long for the model; another way to ask would not make it shorter."""
+    return error.code == "context_length_exceeded" or bool(_TOO_LONG.search(error.message))
 
 
 def cut_short(reply: AIMessage) -> bool:

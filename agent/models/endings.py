@@ -1,9 +1,11 @@
 """How does the inner loop end? By `submit`, which carries the artifacts, by `give_up`, or in a failure."""
 
+from collections.abc import Sequence
+
 from langchain_core.messages import AIMessage, BaseMessage
 
 from agent.boundary import masked
-from agent.core.failure import ErrorFacts
+from agent.core.failure import ErrorFacts, Scope
 from agent.core.plan import Call, Step
 from agent.core.value import JsonValue
 from agent.models.reading import raw_text
@@ -13,8 +15,11 @@ from agent.ports import Result
 SUBMIT, GIVE_UP = "submit", "give_up"
 _TAIL = 1500
 """Characters of the transcript's end that a failure carries."""
-_OPENING = 2
-"""Messages of the prompt, which are no evidence."""
+_REASON = ("reason", "scope")
+_SCOPES = (
+    "What it proves false. nothing: it can work later. call: it was put wrongly. precondition: something that the step "
+    "counts on is not so. goal: it cannot be had at all."
+)
 
 Schema = dict[str, JsonValue]
 
@@ -22,10 +27,13 @@ Schema = dict[str, JsonValue]
 def endings(step: Step) -> list[Schema]:
     """The two ways to end, as tools: one property of `submit` for each artifact the step makes."""
     submitted: Schema = {name: {"description": f"The artifact {name}."} for name in step.produces}
-    reason: Schema = {"reason": {"type": "string"}}
+    scopes: Schema = {"type": "string", "enum": [each.value for each in Scope], "description": _SCOPES}
+    reason: Schema = {"reason": {"type": "string"}, "evidence": {"type": "string"}, "scope": scopes}
     return [
         function(SUBMIT, "Hand in what the step makes. Ends the step.", _object(submitted)),
-        function(GIVE_UP, "Say that the step cannot be done, and why. Ends the step.", _object(reason)),
+        function(
+            GIVE_UP, "Say that the step cannot be done, and why. Ends the step.", _object(reason, ("reason", "scope"))
+        ),
     ]
 
 
@@ -33,7 +41,7 @@ def ended(calls: tuple[Action, ...], step: Step, messages: list[BaseMessage]) ->
     """The result, if this turn ends the loop: a sound submission alone, or giving up."""
     quitting = next((each for each in calls if each.tool == GIVE_UP and not each.fault), None)
     if quitting:
-        return failed("GaveUp", str(quitting.args.get("reason", "no reason given")), messages)
+        return _given_up(quitting.args, messages)
     only = calls[0]
     if len(calls) > 1 or only.tool != SUBMIT or only.fault or unsubmitted(only, step):
         return None
@@ -51,10 +59,21 @@ def failed(
     type_: str, message: str, messages: list[BaseMessage], kind: str = "value", lost: tuple[str, ...] = ()
 ) -> Result:
     """A failed attempt, with the end of the transcript as evidence."""
-    evidence = "\n".join(f"{each.type}: {_said(each)}" for each in messages[_OPENING:])
+    evidence = "\n".join(f"{each.type}: {_said(each)}" for each in messages)
     tail = evidence if len(evidence) <= _TAIL else f"...{evidence[-_TAIL:]}"
     text = f"{message}\nThe last turns were:\n{tail}" if tail else message
     return Result(error=ErrorFacts(kind=kind, type=type_, message=masked(text), lost=lost))
+
+
+def _given_up(args: Schema, messages: list[BaseMessage]) -> Result:
+    """What the model says it proves false is taken for that; without such a word, the words of its reason count."""
+    reason, evidence, scope = (str(args.get(name) or "") for name in ("reason", "evidence", "scope"))
+    said = "\n".join(each for each in (reason or "no reason given", evidence) if each)
+    result = failed("GaveUp", said, messages)
+    if scope not in set(Scope) or result.error is None:
+        return result
+    facts = result.error.model_copy(update={"kind": "gave_up", "code": f"scope:{scope}"})
+    return result.model_copy(update={"error": facts})
 
 
 def waiting(asks: tuple[Call, ...]) -> Result:
@@ -75,5 +94,5 @@ def function(name: str, description: str, parameters: Schema) -> Schema:
     }
 
 
-def _object(properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(properties)}
+def _object(properties: Schema, required: Sequence[str] | None = None) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties if required is None else required)}

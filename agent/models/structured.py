@@ -17,7 +17,7 @@ from agent.boundary import facts_of
 from agent.core.failure import ErrorFacts
 from agent.core.spending import total
 from agent.core.value import JsonValue
-from agent.models.asking import INVALID, Said, ask
+from agent.models.asking import INVALID, Said, ask, overflowed
 from agent.models.reading import InvalidOutput, raw_text, read
 from agent.ports import Usage
 
@@ -124,7 +124,7 @@ class Structured:
 
 def _refused(said: AIMessage | ErrorFacts) -> bool:
     """Whether the mode was refused and nothing was read, so that the next one costs nothing."""
-    if not isinstance(said, ErrorFacts):
+    if not isinstance(said, ErrorFacts) or overflowed(said):
         return False
     return said.status in REFUSED_STATUS or said.kind == "refused" or said.type == NotImplementedError.__name__
 

@@ -7,12 +7,17 @@ an end.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, InvalidToolCall, ToolCall, ToolMessage
 
-from agent.core.value import JsonValue
+from agent.core.value import JsonValue, canonical
 from agent.models.asking import cut_short
 from agent.models.reading import objects, spoken
+from agent.plain import as_json
 
+_HOW = (
+    "Call one of these tools. Answer with one JSON object and nothing else: "
+    '{{"name": "<tool>", "arguments": {{...}}}}\n{tools}'
+)
 _ARGUMENTS = ("arguments", "args", "parameters")
 
 
@@ -69,6 +74,22 @@ def normalised(reply: AIMessage, tools: Iterable[str], taken: frozenset[str]) ->
 def answered(action: Action, text: str) -> ToolMessage:
     """What a call came to, for the model."""
     return ToolMessage(text, tool_call_id=action.id, name=action.tool or "unknown")
+
+
+def in_words(messages: Iterable[BaseMessage], offer: Iterable[dict[str, JsonValue]]) -> list[BaseMessage]:
+    """The same talk for a client without native calls: tools, calls and answers as text."""
+    said = [_spoken_out(each) for each in messages]
+    tools = "\n".join(canonical(each["function"]) for each in offer)
+    return [*said, HumanMessage(_HOW.format(tools=tools))]
+
+
+def _spoken_out(message: BaseMessage) -> BaseMessage:
+    if isinstance(message, ToolMessage):
+        return HumanMessage(f"{message.name} gave:\n{message.text}")
+    if isinstance(message, AIMessage) and message.tool_calls:
+        calls = [canonical({"name": each["name"], "arguments": as_json(each["args"])}) for each in message.tool_calls]
+        return AIMessage("\n".join(calls))
+    return message
 
 
 def _fresh(given: str | None, ids: set[str]) -> str:

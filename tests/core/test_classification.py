@@ -323,6 +323,7 @@ SAMPLES = [
         failure(kind=each, message="-")
         for each in ("stale", "loop", "invalid", "need", "refused", "absent", "lost", "probe", "verdict", "timeout")
     ),
+    *(failure(kind="gave_up", code=f"scope:{each}", message="503 busy") for each in Scope),
     failure(message="already exists"),
     failure(message="column revenue_net not found", reads=("schema",)),
     failure(message="column other not found"),

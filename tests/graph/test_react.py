@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, TypedDict
 
+import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -271,6 +272,101 @@ async def test_a_long_result_is_shown_as_head_and_tail() -> None:
     )
     assert len(said(model)) < 5000
     assert "characters left out" in said(model)
+
+
+LONG = "".join(f"row {n}\n" for n in range(2_000))
+
+
+async def test_a_long_result_is_read_on_by_its_handle() -> None:
+    calls = Calls(orders=LONG)
+    result, model = await run(
+        calling("count_rows", table="orders"),
+        calling("read_more", "c2", handle="r1", offset=6_000),
+        calling("read_more", "c3", handle="zz", offset=0),
+        calling("submit", rows=1),
+        calls=calls,
+    )
+    answers = [str(each.text) for each in model.prompts[-1] if isinstance(each, ToolMessage)]
+    assert 'read on with read_more {"handle": "r1"' in answers[0]
+    assert LONG[6_000:10_000] in answers[1]
+    assert f"{len(LONG) - 10_000} characters are left, from offset 10000" in answers[1]
+    assert "there is no handle 'zz'; the handles are: r1" in answers[2]
+    assert (result.value, result.tool_calls, len(calls.made)) == (1, 1, 1), "reading on calls no tool"
+
+
+async def test_an_input_is_read_on_by_its_name() -> None:
+    _, model = await run(
+        calling("read_more", handle="log", offset=10_000), calling("submit", rows=1), given=task(log=LONG)
+    )
+    assert LONG[10_000:14_000] in said(model)
+    assert "read_more" in [each["function"]["name"] for each in model.options[0]["tools"]]
+
+
+def size(prompt: list[Any]) -> int:
+    return sum(len(str(each.content)) for each in prompt)
+
+
+async def test_a_prompt_stays_within_its_room_whatever_the_tools_gave() -> None:
+    turns = [calling("count_rows", f"c{n}", table=f"t{n}") for n in range(20)]
+    answers = {f"t{n}": f"{n} {LONG}" for n in range(20)}
+    _, model = await run(*turns, calling("submit", rows=1), calls=Calls(**answers), turns=30)
+    assert max(map(size, model.prompts)) / 4 < 7_500, "about 6,000 tokens, and the turn that is the last"
+    last = model.prompts[-1]
+    assert "[read on with" in str(last[3].content), "what is folded can be read on"
+    assert len(str(last[-1].content)) > 3_500, "the last result is shown as far as any"
+
+
+async def test_a_prompt_that_is_too_long_for_the_server_is_made_shorter_and_the_failed_call_stays() -> None:
+    class BadRequestError(Exception):
+        status_code = 400
+        code = "context_length_exceeded"
+
+    wrong = ErrorFacts(kind="exception", type="HTTPError", status=422, message="bad day " + "x" * 1_500)
+    result, model = await run(
+        *(calling("count_rows", f"c{n}", table=f"t{n}") for n in range(4)),
+        BadRequestError("maximum context length is 4096 tokens"),
+        BadRequestError("maximum context length is 4096 tokens"),
+        calling("submit", rows=1),
+        calls=Calls(t0=LONG, t1=LONG, t2=LONG, t3=wrong),
+    )
+    assert (result.value, result.error) == (1, None)
+    sizes = [size(each) for each in model.prompts[-3:]]
+    assert sizes[0] > sizes[1] > sizes[2]
+    assert wrong.message in said(model)
+
+
+async def test_a_prompt_that_cannot_be_made_shorter_is_a_failure() -> None:
+    class BadRequestError(Exception):
+        status_code = 400
+
+    result, _ = await run(*[BadRequestError("prompt is too long: 9 tokens > 8 maximum")] * 4)
+    assert result.error is not None
+    assert result.error.status == 400
+
+
+@pytest.mark.parametrize("scope", ["nothing", "call", "precondition", "goal"])
+async def test_giving_up_says_what_it_proves_false_and_shows_why(scope: str) -> None:
+    given = {"reason": "no such table", "evidence": "SHOW TABLES gave a, b", "scope": scope}
+    result, model = await run(calling("give_up", **given))
+    assert result.error is not None
+    assert (result.error.kind, result.error.type, result.error.code) == ("gave_up", "GaveUp", f"scope:{scope}")
+    assert "no such table\nSHOW TABLES gave a, b" in result.error.message
+    offered = next(each for each in model.options[0]["tools"] if each["function"]["name"] == "give_up")
+    assert offered["function"]["parameters"]["required"] == ["reason", "scope"]
+
+
+async def test_a_model_without_native_calls_is_asked_in_words() -> None:
+    calls = Calls(orders=12)
+    with scripted(
+        '{"name": "count_rows", "arguments": {"table": "orders"}}',
+        '{"name": "submit", "arguments": {"rows": 12}}',
+        tool_calling=False,
+    ) as model:
+        result = await build_react(model, REGISTRY).run(task(), calls)
+    assert (result.value, result.error, calls.made) == (12, None, [("count_rows", {"table": "orders"})])
+    assert '"name":"count_rows"' in str(model.prompts[0][-1].text)
+    assert {each.type for each in model.prompts[1]} == {"system", "human", "ai"}
+    assert "count_rows gave:" in str(model.prompts[1][-2].text)
 
 
 async def test_loops_run_side_by_side_inside_a_node_of_a_checkpointed_graph() -> None:
