@@ -75,8 +75,8 @@ def test_threads_lists_every_run_with_its_goal_and_status(cli, folder):
 def test_trace_tells_each_record_in_a_line(cli):
     cli("run", "goal.toml", "--tools", JOBS, "--thread", "42")
     told = cli("trace", "42").stdout.splitlines()
-    assert [line.split()[1] for line in told[:3]] == ["run", "plan", "start"]
-    assert "plan 1 by the contract planner (initial): new: s1.1, s1.2" in told[1]
+    assert [line.split()[1] for line in told[:4]] == ["run", "triage", "plan", "start"]
+    assert "plan 1 by the contract planner (initial): new: s1.1, s1.2" in told[2]
     assert any("verified: artifacts.total.sum == result.sum (by probe, predicate)" in line for line in told)
     assert "satisfied: every step and criterion is verified (2 artifacts newly verified)" in told[-1]
 
