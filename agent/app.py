@@ -25,6 +25,7 @@ from agent.nodes.finisher import Finisher
 from agent.nodes.intake import Intake, Sight
 from agent.nodes.planner import PlannerNode
 from agent.nodes.repairer import Repairer
+from agent.nodes.round import PhaseNode, Round
 from agent.nodes.verifier import Verifier
 from agent.ports import Clock, Patcher, Planner, ScopeModel
 from agent.settings import Settings
@@ -40,7 +41,7 @@ from agent.tools.inner import ReactLoop
 from agent.tools.registry import Registry
 from agent.tools.runner import ToolRunner
 from graphs.gate import Gate
-from graphs.loop import LoopGraph, PhaseNode, draw
+from graphs.loop import LoopGraph, draw
 
 
 class SystemClock:
@@ -120,12 +121,14 @@ def assemble(
     asks, readers = settings.escalation == "ask", roles.any or planner is not None
     planner = planner or choose_planner(registry, roles.planner, roles.replanner, settings.persona)
     contracts, limits = registry.contracts, settings.limits
+    dispatcher, verifier = Dispatcher(limits, consent, bodies, inbox, clock), Verifier(caller, bodies, clock)
+    executor = Executor(runner, bodies, clock, settings.jitter, settings.prices)
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(clock, Sight(contracts, registry.plannable, react is not None, settings.demanded)),
         Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock, limits, settings.prices),
-        Phase.DISPATCHER: Dispatcher(limits, consent, bodies, inbox, clock),
-        Phase.EXECUTOR: Executor(runner, bodies, clock, settings.jitter, settings.prices),
-        Phase.VERIFIER: Verifier(caller, bodies, clock),
+        Phase.DISPATCHER: dispatcher,
+        Phase.EXECUTOR: Round(executor, verifier, dispatcher),
+        Phase.VERIFIER: verifier,
         Phase.CLASSIFIER: Classifier(
             contracts, limits, bodies, clock, scope_model, patcher is not None, settings.prices
         ),

@@ -4,7 +4,7 @@ One asynchronous definition of every node serves `ainvoke` as it is, and `invoke
 thread of its own that lives as long as the call.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any
 
@@ -23,8 +23,9 @@ from agent.core.identifier import identifier
 from agent.core.lease import Halt
 from agent.core.phase import LEGAL, START, Phase
 from agent.nodes.channels import without_deltas
+from agent.nodes.round import PhaseNode
 from agent.nodes.scope import KEY, Portal, RunScope
-from agent.nodes.state import RunInput, RunState, RunUpdate, written
+from agent.nodes.state import RunInput, RunState, written
 from agent.store.fence import fenced
 from agent.store.hold import KEY as HOLD
 from agent.store.hold import Hold
@@ -32,8 +33,6 @@ from agent.store.packing import packing
 from agent.store.serde import trusting
 from graphs.gate import Gate
 from graphs.tracing import Effects, scored, traced
-
-PhaseNode = Callable[[RunState, RunnableConfig], Coroutine[Any, Any, RunUpdate]]
 
 PORTAL = "__run_portal"
 """Where the event loop of a synchronous call rides in `config["configurable"]`."""
@@ -172,6 +171,8 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
     def _kept(self, config: RunnableConfig | None, scope: RunScope, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Finished work is in the checkpoint before anything else happens, unless the caller decides otherwise."""
         scope.control = kwargs.get("control") or RunControl()
+        stops = (kwargs.get("interrupt_before"), kwargs.get("interrupt_after"))
+        scope.stepwise = any((*stops, self.interrupt_before_nodes, self.interrupt_after_nodes))
         kwargs = {**kwargs, "control": scope.control}
         durable = self._has_saver(config or {})
         return {**kwargs, "durability": kwargs.get("durability") or "sync"} if durable else kwargs

@@ -24,14 +24,18 @@ LEGAL: dict[Phase, tuple[Phase, ...]] = {
     P.INTAKE: (P.DISPATCHER, P.VERIFIER, P.FINISHER),
     P.PLANNER: (P.DISPATCHER, P.FINISHER),
     P.DISPATCHER: (P.PLANNER, P.EXECUTOR, P.VERIFIER, P.CLASSIFIER, P.ESCALATOR, P.FINISHER),
-    P.EXECUTOR: (P.VERIFIER, P.DISPATCHER),
+    P.EXECUTOR: (P.EXECUTOR, P.VERIFIER, P.DISPATCHER),
     P.VERIFIER: (P.DISPATCHER, P.CLASSIFIER),
     P.CLASSIFIER: (P.REPAIRER,),
     P.REPAIRER: (P.DISPATCHER, P.CLASSIFIER),
     P.ESCALATOR: (P.DISPATCHER, P.REPAIRER, P.FINISHER),
     P.FINISHER: (P.END,),
 }
-"""From -> to. The dispatcher is the only way to the planner: it is never called between steps for nothing."""
+"""From -> to. The dispatcher is the only way to the planner: it is never called between steps for nothing.
+
+The executor leads to itself when all it brought was verified and there is more to start or to wait for: a whole
+round in one super-step. Every other turn of events takes the verifier's and the dispatcher's own.
+"""
 
 START = Phase.INTAKE
 

@@ -40,7 +40,8 @@ class Dispatcher:
         if world.news is None:  # it comes out of a checkpoint, where a person may have edited it
             world, plan = up_to_date(world, plan)
         scope = scope_of(config)
-        ledger = state["ledger"].add(moves=1, seconds=scope.elapsed())
+        ledger = state["ledger"].add(moves=1)
+        ledger = ledger.model_copy(update={"seconds": scope.seconds(ledger.seconds)})
         limits, words = granted(self._limits, state.get("granted") or {}), state.get("allowed") or {}
         view = await self._bodies.view(world, readers(plan, goal, world) | shown(plan, world, self._consent))
         unresolved = bool(still_open(state["unresolved"], plan))

@@ -18,7 +18,7 @@ from agent.core.record import Answered, Committed, Escalated, TraceRecord
 from agent.core.value import JsonValue
 from agent.nodes.bodies import Bodies
 from agent.nodes.replies import PERSON, Asked, Replies
-from agent.nodes.scope import scope_of, thread_of
+from agent.nodes.scope import thread_of
 from agent.nodes.state import RunState, RunUpdate, take_goal
 from agent.ports import Clock, Inbox, Letter
 
@@ -67,7 +67,6 @@ class Escalator:
         if not self._may_ask(state, config):
             return self._handed_over(state, questions)
         said = await self._said(questions, state, config)
-        scope_of(config).elapsed()  # the time a person took is not the run's
         if isinstance(said, Letter):
             goal = take_goal(state["goal"], said.goal)
             return {"goal": goal, "heard": said.number, "phase": Phase.DISPATCHER}

@@ -54,7 +54,7 @@ class RunScope:
         self.name = f"run-{uuid.uuid4().hex}"
         self._tasks: dict[StepId, asyncio.Task[Attempt]] = {}
         self._mutating: set[StepId] = set()
-        self._mark: float | None = None
+        self._zero: float | None = None
         self._until: float | None = None
         self._rung = False
         self._bell: asyncio.Future[None] | None = None
@@ -62,6 +62,8 @@ class RunScope:
         """How LangGraph is told to stop before the next phase node."""
         self.paused = False
         """It was told to."""
+        self.stepwise = False
+        """The caller stops the run between phases, so each phase has a super-step of its own."""
         if hold is not None:
             hold.listen(partial(_ring, asyncio.get_running_loop(), self))
         self.ledger = Ledger()
@@ -140,12 +142,15 @@ class RunScope:
         if tasks:
             await asyncio.wait(tasks.values(), timeout=_ENDING)
 
-    def elapsed(self) -> float:
-        """Seconds since the last call of this method; 0 for the first, so a pause between runs is not counted."""
-        now = time.monotonic()
-        passed = 0.0 if self._mark is None else now - self._mark
-        self._mark = now
-        return passed
+    def seconds(self, spent: float) -> float:
+        """Seconds that the run has used by now, of which `spent` are stored; a pause between calls is not counted."""
+        now = self._now()
+        if self._zero is None:
+            self._zero = now - spent
+        return now - self._zero
+
+    def _now(self) -> float:
+        return time.monotonic()
 
 
 class Portal:

@@ -93,11 +93,8 @@ def append_records(old: Sequence[TraceRecord], new: Sequence[Any]) -> list[Trace
     return [*old, *(RECORD.validate_python(each) for batch in new for each in batch)]
 
 
-SNAPSHOTS = 1000
+SNAPSHOTS = 500
 """Updates between two whole values. A resume reads back to the last; a long run would drown in them."""
-
-HARVESTS = SNAPSHOTS // 3
-"""The same number of super-steps, for what is written in one of three."""
 
 
 class RunState(TypedDict):
@@ -109,7 +106,7 @@ class RunState(TypedDict):
     """Number of the last changed goal that was taken out of the inbox."""
     facts: Annotated[dict[str, JsonValue], Added(take_facts, snapshot_frequency=SNAPSHOTS)]
     """World layer, input: facts stated by the caller; intake takes them into the world."""
-    world: Annotated[World, Changes(take_world, snapshot_frequency=HARVESTS)]
+    world: Annotated[World, Changes(take_world, snapshot_frequency=SNAPSHOTS)]
     """World layer. Written by the verifier alone, and by marks."""
     plan: Annotated[Plan, Changes(take_plan, snapshot_frequency=SNAPSHOTS)]
     """Plan layer: disposable. Revision 0 is no plan."""
@@ -187,7 +184,7 @@ def written(state: RunState, update: RunUpdate) -> dict[str, object]:
         if name in writes and (changed := change(before[name], writes.pop(name))) is not None:
             writes[name] = changed
     if ledger.supersteps % SNAPSHOTS == SNAPSHOTS - 1:
-        # nobody else writes these for thousands of super-steps, and a resume would read back to their first
+        # nobody else writes these for hundreds of super-steps, and a resume would read back to their first
         writes = {**{name: Overwrite(before[name]) for name in ("goal", "facts") if name in before}, **writes}
     return writes
 

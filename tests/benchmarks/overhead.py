@@ -40,9 +40,6 @@ from tests.benchmarks.dags import Task, ends
 from tests.benchmarks.drivers import CONFIG, tool
 
 STEPS = 150
-SUPERSTEPS_PER_STEP = 3
-"""Dispatcher, executor, verifier: `running` is stored before a launch, and what came back before it is judged."""
-
 Saver = BaseCheckpointSaver[Any]
 
 
@@ -68,8 +65,7 @@ def ours(saver: Saver, effect: str = "read_only", side_by_side: bool = False) ->
 
 
 def bare(saver: Saver) -> Cost:
-    """As many super-steps as a step of ours takes, of a graph with one channel that counts."""
-    rounds = STEPS * SUPERSTEPS_PER_STEP
+    """As many super-steps as ours takes, one for each step, of a graph with one channel that counts."""
 
     class Count(TypedDict):
         count: int
@@ -77,9 +73,9 @@ def bare(saver: Saver) -> Cost:
     builder: Any = StateGraph(Count)
     builder.add_node("next", lambda state: {"count": state["count"] + 1})
     builder.add_edge(START, "next")
-    builder.add_conditional_edges("next", lambda state: "next" if state["count"] < rounds else END, ["next", END])
+    builder.add_conditional_edges("next", lambda state: "next" if state["count"] < STEPS else END, ["next", END])
     graph = builder.compile(checkpointer=packing(saver))
-    given = {**CONFIG, "recursion_limit": rounds + 1}
+    given = {**CONFIG, "recursion_limit": STEPS + 1}
     return _cost(lambda: graph.invoke({"count": 0}, given, durability="sync"), STEPS)
 
 
@@ -133,29 +129,28 @@ def _updates() -> dict[Phase, Callable[[RunState], RunUpdate]]:
         return {"plan": plan, "ledger": ledger, "phase": Phase.DISPATCHER, "attempts": ()}
 
     def dispatch(state: RunState) -> RunUpdate:
-        if state["ledger"].verified == STEPS:
-            return {"phase": Phase.FINISHER}
-        move = Start(steps=(StepId(names[state["ledger"].verified]),))
-        return {"plan": moved(state, StepStatus.RUNNING), "move": move, "phase": Phase.EXECUTOR, "trace": [record]}
+        return {"phase": Phase.FINISHER if state["ledger"].verified == STEPS else Phase.EXECUTOR}
 
-    def verify(state: RunState) -> RunUpdate:
+    def round_(state: RunState) -> RunUpdate:
         ledger = state["ledger"].add(verified=1)
-        done = moved(state, StepStatus.DONE)
         return {
-            "plan": done,
+            "plan": moved(state, StepStatus.DONE),
             "world": made(state),
             "ledger": ledger,
-            "phase": Phase.DISPATCHER,
-            "trace": [record, record],
+            "move": Start(steps=(StepId(names[state["ledger"].verified]),)),
+            "phase": Phase.DISPATCHER if ledger.verified == STEPS else Phase.EXECUTOR,
+            "trace": [record] * 4,
         }
 
     return {
         Phase.INTAKE: start,
         Phase.DISPATCHER: dispatch,
-        Phase.EXECUTOR: lambda state: {"phase": Phase.VERIFIER, "trace": [record], "heard": state["ledger"].verified},
-        Phase.VERIFIER: verify,
+        Phase.EXECUTOR: round_,
         Phase.FINISHER: lambda state: {"phase": Phase.END},
-        **{phase: lambda state: {} for phase in (Phase.PLANNER, Phase.CLASSIFIER, Phase.REPAIRER, Phase.ESCALATOR)},
+        **{
+            phase: lambda state: {}
+            for phase in (Phase.PLANNER, Phase.VERIFIER, Phase.CLASSIFIER, Phase.REPAIRER, Phase.ESCALATOR)
+        },
     }
 
 

@@ -68,17 +68,50 @@ def test_every_phase_is_visited_by_some_run_and_every_step_of_a_run_is_legal() -
             assert Phase(after) in LEGAL[Phase(before)], (before, after)
 
 
-def test_a_plain_run_goes_the_shortest_way() -> None:
-    assert visited(build_graph([Calls().tool("a")], settings=calm()), {"goal": goal("a")}) == [
-        "intake",
-        "dispatcher",
-        "planner",
-        "dispatcher",
-        "executor",
-        "verifier",
-        "dispatcher",
-        "finisher",
-    ]
+BEFORE = ["intake", "dispatcher", "planner", "dispatcher"]
+
+
+def chain() -> tuple[Calls, list[Any]]:
+    calls = Calls()
+    return calls, [calls.tool("a"), calls.tool("b", "a"), calls.tool("c", "b")]
+
+
+def test_a_plain_run_goes_the_shortest_way_with_one_super_step_for_each_step() -> None:
+    _, tools = chain()
+    walk = visited(build_graph(tools, settings=calm()), {"goal": goal("c")})
+    assert walk == [*BEFORE, *["executor"] * 3, "dispatcher", "finisher"]
+
+
+def test_a_failure_takes_the_long_way_and_only_a_failure() -> None:
+    calls = Calls()
+    tools = [calls.tool("a"), calls.tool("b", "a", once(http(503))), calls.tool("c", "b")]
+    walk = visited(build_graph(tools, settings=calm()), {"goal": goal("c")})
+    mended = ["verifier", "classifier", "repairer", "dispatcher"]
+    assert walk == [*BEFORE, *["executor"] * 2, *mended, *["executor"] * 2, "dispatcher", "finisher"]
+
+
+def test_whoever_stops_between_phases_finds_every_phase() -> None:
+    calls, tools = chain()
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    paused = graph.invoke({"goal": goal("c")}, thread(), interrupt_before=["verifier"])
+    assert [each.step for each in paused["attempts"]] == ["s1.1"]
+    assert not paused["world"].artifacts
+    assert dict(calls) == {"make_a": 1}
+
+
+def test_what_starts_is_stored_as_running_and_what_it_stands_on_as_verified() -> None:
+    saver = InMemorySaver()
+    stored: list[tuple[list[str], list[str]]] = []
+
+    def seen(**_: Any) -> dict[str, int]:
+        values = build_graph(tools, settings=calm(), checkpointer=saver).get_state(thread()).values
+        stored.append((sorted(values["world"].artifacts), [each.id for each in values["plan"].with_status("running")]))
+        return {"n": 1}
+
+    calls = Calls()
+    tools = [calls.tool("a", "", seen), calls.tool("b", "a", seen), calls.tool("c", "b", seen)]
+    run(build_graph(tools, settings=calm(), checkpointer=saver), goal("c"))
+    assert stored == [([], ["s1.1"]), (["a"], ["s1.2"]), (["a", "b"], ["s1.3"])]
 
 
 def test_the_phase_is_in_the_state_at_every_step() -> None:

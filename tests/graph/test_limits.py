@@ -52,7 +52,7 @@ def chain(calls: Calls, length: int = 5) -> list[Any]:
         ({"steps": 3}, "steps limit reached: 3 of 3"),
         ({"tool_calls": 3}, "tool_calls limit reached: 3 of 3"),
         ({"moves": 5}, "moves limit reached: 5 of 5"),
-        ({"supersteps": 12}, "supersteps limit reached"),
+        ({"supersteps": 6}, "supersteps limit reached"),
         ({"planner_calls": 1}, "planner_calls limit reached: 1 of 1"),
     ],
     ids=str,

@@ -30,6 +30,7 @@ from agent.nodes.finisher import Finisher
 from agent.nodes.intake import Intake
 from agent.nodes.planner import PlannerNode
 from agent.nodes.repairer import Repairer
+from agent.nodes.round import PhaseNode, Round
 from agent.nodes.scope import KEY, RunScope
 from agent.nodes.state import (
     RunState,
@@ -45,7 +46,6 @@ from agent.nodes.state import (
 from agent.nodes.verifier import Verifier
 from agent.ports import Letter
 from agent.tools.runner import ToolRunner
-from graphs.loop import PhaseNode
 from tests.builders import state as whole_state
 from tests.simulation.invariants import Watch
 from tests.simulation.minds import InstructingPlanner, Obedient, RandomPatcher, RandomScope
@@ -108,11 +108,12 @@ class VirtualClock:
 class VirtualScope(RunScope):
     """What is in flight; it can lose everything at once, as a process does that is killed."""
 
-    def elapsed(self) -> float:
-        now = asyncio.get_running_loop().time()
-        passed = 0.0 if self._mark is None else now - self._mark
-        self._mark = now
-        return passed
+    def __init__(self, stepwise: bool) -> None:
+        super().__init__()
+        self.stepwise = stepwise
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
     async def killed(self) -> None:
         tasks = list(self._tasks.values())
@@ -204,7 +205,8 @@ class Simulation:
         self.person = Person(self, rng)
         bodies = Bodies(Shelf(), rng.choice((4096, 4096, 60)))
         self.nodes = self._nodes(journal, clock, bodies, rng)
-        self.scope = VirtualScope()
+        self.stepwise = Random(f"{script.seed} step by step").random() < 0.3
+        self.scope = VirtualScope(self.stepwise)
         self.steps = 0
         self.state: RunState = whole_state(world=World(), plan=Plan(), goal=Goal(), phase=Phase.INTAKE)
 
@@ -216,12 +218,16 @@ class Simulation:
         consent = Consent(approve=Approve(script.approve), contracts=contracts)
         runner = ToolRunner(self.registry, self.outside, journal, Obedient(rng, tools), consent)
         schemas = {name: self.registry.schema(name) for name in contracts}
+        dispatcher, verifier = (
+            Dispatcher(limits, consent, bodies, self.inbox, clock),
+            Verifier(self.outside, bodies, clock),
+        )
         return {
             Phase.INTAKE: Intake(clock),
             Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock),
-            Phase.DISPATCHER: Dispatcher(limits, consent, bodies, self.inbox, clock),
-            Phase.EXECUTOR: Executor(runner, bodies, clock, 0.25),
-            Phase.VERIFIER: Verifier(self.outside, bodies, clock),
+            Phase.DISPATCHER: dispatcher,
+            Phase.EXECUTOR: Round(Executor(runner, bodies, clock, 0.25), verifier, dispatcher),
+            Phase.VERIFIER: verifier,
             Phase.CLASSIFIER: Classifier(contracts, limits, bodies, clock, scope, patcher is not None),
             Phase.REPAIRER: Repairer(planner, patcher, self.registry, bodies, clock, limits),
             Phase.ESCALATOR: Escalator(script.asks, script.models, consent, limits, schemas, bodies, self.inbox, clock),
@@ -240,7 +246,7 @@ class Simulation:
                 await self._step()
             self.watch.ended(self.state)
             await self.scope.close(30.0)
-            self.scope = VirtualScope()
+            self.scope = VirtualScope(self.stepwise)
 
     async def _step(self) -> None:
         self.steps += 1
@@ -284,7 +290,7 @@ class Simulation:
             await self._dies()
         if event.kind == "stop":
             await self.scope.close(30.0)
-            self.scope = VirtualScope()
+            self.scope = VirtualScope(self.stepwise)
         return event.kind == "redo"
 
     async def _dies(self) -> None:
@@ -292,7 +298,7 @@ class Simulation:
         await self.scope.killed()
         await self.outside.killed()
         self.outside.death = asyncio.get_running_loop().create_future()
-        self.scope = VirtualScope()
+        self.scope = VirtualScope(self.stepwise)
 
 
 def after(before: RunState, update: RunUpdate) -> RunState:

@@ -30,6 +30,12 @@ AGAIN = (Choice.RETRY, Choice.HINT, Choice.EDIT)
 DECIDING = (Phase.PLANNER, Phase.REPAIRER, Phase.ESCALATOR)
 """Who may say what is to be done."""
 
+VERIFYING = (Phase.VERIFIER, Phase.EXECUTOR)
+"""Where artifacts are committed: the executor's round goes through the verifier."""
+
+MOVING = (Phase.DISPATCHER, Phase.EXECUTOR)
+"""Where the next move is decided: a round ends in the dispatcher."""
+
 
 class Watch:
     """Looks on, and raises `Broken` with the invariant's number."""
@@ -82,11 +88,11 @@ class Watch:
                 self._recovered(record)
             if isinstance(record, Committed | Escalated):
                 self.deeds[record.event] += 1
-        if before["phase"] is Phase.DISPATCHER:
+        if before["phase"] in MOVING and "move" in update:
             self.moves += 1
             move = update["move"]
             if isinstance(move, Start):
-                self._started(before["world"], update["plan"], move)
+                self._started(after["world"], update["plan"], move)
             if isinstance(move, BrokenMove) and not move.failures:
                 raise Broken("I5: broken, and nothing is")
         self._within(after)
@@ -99,7 +105,7 @@ class Watch:
 
     def _nothing_lost(self, before: RunState, after: RunState) -> None:
         """I1: what is finished stays; I4: a mark deletes nothing; only verifying changes content."""
-        makes = before["phase"] in (Phase.VERIFIER, Phase.ESCALATOR, Phase.PLANNER)
+        makes = before["phase"] in (*VERIFYING, Phase.ESCALATOR, Phase.PLANNER)
         for name, old in before["world"].artifacts.items():
             new = after["world"].artifacts.get(name)
             if new is None:
@@ -167,7 +173,7 @@ class Watch:
 
     def _became_done(self, step: Step, before: RunState, update: RunUpdate, after: RunState) -> None:
         missing = [name for name in step.produces if not after["world"].holds(name)]
-        if missing and before["phase"] is not Phase.VERIFIER:
+        if missing and before["phase"] not in VERIFYING:
             raise Broken(f"I3: {step.key} is done, and {missing[0]} does not hold")
         if before["phase"] is Phase.ESCALATOR:
             return  # a person has made it
