@@ -37,7 +37,9 @@ async def spanned(
 
     under = above.copy()
     under.parent_run_id = scope_of(config).run_id
-    given: RunnableConfig = {"callbacks": under, "run_name": name, "tags": list(tags), "metadata": metadata}
+    # with what LangGraph says of the node, under which tokens are streamed
+    known = {**config.get("metadata", {}), **metadata}
+    given: RunnableConfig = {"callbacks": under, "run_name": name, "tags": list(tags), "metadata": known}
     # else the super-step that is under way counts as the nearer parent
     with tracing_context(**{**get_tracing_context(), "parent": False, "distributed_parent_id": None}):
         return await RunnableLambda(done).ainvoke(metadata, given)
