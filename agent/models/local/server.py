@@ -16,7 +16,7 @@ CONTEXT = 8192
 """Tokens of one conversation."""
 SEATS = 2
 """Conversations at once; more of them would share the same cores."""
-TEMPLATE = Path(__file__).parents[3] / "prompts" / "local_chat.jinja"
+TEMPLATE = Path(__file__).parent / "chat.jinja"
 
 
 def main() -> None:
