@@ -71,6 +71,8 @@ class Watch:
             tool = self._tools[question["call"]["tool"]]
             if not tool.probe or choice == Choice.EDIT:
                 self._outside.allow(tool, question["call"]["args"])
+        elif choice in AGAIN:
+            self._outside.allow_lost(question["error"])
 
     # --- after every node --------------------------------------------------------------------------------------
 

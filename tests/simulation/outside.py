@@ -383,6 +383,12 @@ class Outside(Caller):
             for work in ways.values() if key == tool.key else ():
                 work.allowed += 1
 
+    def allow_lost(self, doubt: str) -> None:
+        """A person has said that a step whose inner loop lost a write may be tried again: that write, and no other."""
+        for ways in self.works.values():
+            for (name, args), work in ways.items():
+                work.allowed += name in doubt.split() and self._journal.unknown(name, args)
+
     def stands(self, tool: ToolScript, inputs: Digest) -> JsonValue:
         """What a probe of the tool sees."""
         stood = self._standing.get(tool.key)
