@@ -95,7 +95,7 @@ class Replies:
 
     async def _mend(self, recovery: Recovery, answer: Answer, update: RunUpdate) -> None:
         """What a person does about a failure."""
-        step = recovery.classified.failure.step
+        step, repeat = recovery.classified.failure.step, may_repeat(recovery, self._contracts)
         match answer.choice:
             case Choice.ANSWER:
                 await self._provided(recovery, answer.value, update)
@@ -107,14 +107,17 @@ class Replies:
                 return
             case Choice.EDIT:
                 assert step is not None
+                before = update["plan"].step(step).call
                 update["plan"] = edited(update["plan"], step, answer.args)
+                # another call is another effect by itself: as a repetition no later plan would find that it was made
+                repeat = repeat and update["plan"].step(step).call == before
                 word = allowed_as_it_is(update["plan"].step(step), await self._view(step, update))
                 update["allowed"] = {**update["allowed"], **word}
             case Choice.HINT:
                 self._hint(recovery, answer.hint, update)
         update["ledger"] = self._forgiven(recovery, update)
         lost = recovery.classified.failure.error.lost
-        update["plan"] = tried_again(update["plan"], step, may_repeat(recovery, self._contracts), lost)
+        update["plan"] = tried_again(update["plan"], step, repeat, lost)
 
     def _forgiven(self, recovery: Recovery, update: RunUpdate) -> Ledger:
         """Fresh budgets; a call that goes to be mended is still known to be wrong."""
