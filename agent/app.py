@@ -11,7 +11,11 @@ from weakref import WeakKeyDictionary
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
+from langsmith.run_trees import get_cached_client
+from langsmith.utils import tracing_is_enabled
+from pydantic import SecretStr
 
+from agent.boundary import secret
 from agent.core.consent import Consent, unknown_tools
 from agent.core.phase import Phase
 from agent.models.planners import choose_planner
@@ -28,6 +32,7 @@ from agent.nodes.repairer import Repairer
 from agent.nodes.round import PhaseNode, Round
 from agent.nodes.verifier import Verifier
 from agent.ports import Clock, Patcher, Planner, ScopeModel
+from agent.secrecy import hidden, keep
 from agent.settings import Settings
 from agent.store.artifacts import ArtifactStore, DatabaseArtifacts, StoreArtifacts
 from agent.store.checkpoints import Elsewhere, lie_in
@@ -109,6 +114,7 @@ def assemble(
     planner: Planner | None = None,
 ) -> LoopGraph:
     """Build the runtime over an open database; for the command line, servers and tests."""
+    _keep_secrets(settings)
     registry, clock, roles = Registry(tools), clock or SystemClock(), models or passed(model)
     beside = checkpointer is not None and not isinstance(lie_in(checkpointer), Elsewhere)
     artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else DatabaseArtifacts(database, beside)
@@ -143,6 +149,13 @@ def assemble(
     return graph
 
 
+def _keep_secrets(settings: Settings) -> None:
+    """From now on the secrets of the settings are hidden, and what LangSmith is sent holds none."""
+    keep(*(secret(each) for _, each in settings if isinstance(each, SecretStr)))
+    if tracing_is_enabled():
+        get_cached_client(anonymizer=hidden)
+
+
 def _consent(registry: Registry, settings: Settings) -> Consent:
     """Which calls wait for a person's word.
 
@@ -154,7 +167,7 @@ def _consent(registry: Registry, settings: Settings) -> Consent:
         known = ", ".join(registry.names()) or "none"
         raise ValueError(f"approve_tools names {unknown[0]!r}, which is no tool; the tools are: {known}")
     tools = frozenset(settings.approve_tools)
-    return Consent(approve=settings.approve, tools=tools, contracts=registry.contracts)
+    return Consent(approve=settings.approve, tools=tools, contracts=registry.contracts, untraced=settings.untraced)
 
 
 def _model_ports(

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
-from agent import returned
+from agent import returned, secrecy
 from agent.core.failure import ErrorFacts
 from agent.core.value import JsonValue
 from agent.error_codes import body_of, code_of, host_of, kept
@@ -95,8 +95,8 @@ def error_in(value: JsonValue) -> ErrorFacts | None:
 
 
 def masked(text: str) -> str:
-    """Hide what looks like a credential."""
-    return _SECRETS.sub(lambda m: next((g for g in m.groups() if g), "") + "***", text)
+    """Hide what is a credential, or looks like one; in a message of an error, rather too much than too little."""
+    return _SECRETS.sub(lambda m: next((g for g in m.groups() if g), "") + "***", secrecy.masked(text))
 
 
 def shortened(text: str, limit: int = MESSAGE_LIMIT) -> str:

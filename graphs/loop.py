@@ -6,6 +6,7 @@ thread of its own that lives as long as the call.
 
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -26,6 +27,7 @@ from agent.nodes.channels import without_deltas
 from agent.nodes.round import PhaseNode
 from agent.nodes.scope import KEY, Portal, RunScope
 from agent.nodes.state import RunInput, RunState, written
+from agent.secrecy import said
 from agent.store.fence import fenced
 from agent.store.hold import KEY as HOLD
 from agent.store.hold import Hold
@@ -64,6 +66,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
             Busy: another call works on the thread, and `Settings.busy` says not to wait for it.
             Superseded: this process was stopped for so long that another has taken the thread over.
         """
+        input = _said(input)
         with Portal() as portal, portal.within(self._call(config)) as scope:
             if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
                 _refuse_unasked(self.get_state(config))
@@ -72,6 +75,7 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Run asynchronously; `ainvoke` comes through here as well."""
+        input = _said(input)
         async with self._call(config) as scope:
             if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
                 _refuse_unasked(await self.aget_state(config))
@@ -111,13 +115,13 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
         self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
     ) -> RunnableConfig:
         """Edit the state. Another goal, or other facts, count as stated: `invoke(None)` goes on from there."""
-        return super().update_state(config, values, as_node or _entry(values), task_id)
+        return super().update_state(config, said(values), as_node or _entry(values), task_id)
 
     async def aupdate_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
     ) -> RunnableConfig:
         """The same, asynchronously."""
-        return await super().aupdate_state(config, values, as_node or _entry(values), task_id)
+        return await super().aupdate_state(config, said(values), as_node or _entry(values), task_id)
 
     def bulk_update_state(self, config: RunnableConfig, supersteps: Any) -> RunnableConfig:
         """Edit the state, step by step; all edits come through here. It holds the thread, as a run does."""
@@ -223,6 +227,13 @@ def _refuse_unnamed(config: RunnableConfig) -> None:
         given = config.get("configurable", {}).get(key)
         if given is not None:
             identifier(given, f"the {key}")
+
+
+def _said(given: Any) -> Any:
+    """What is stated or answered, as it may be kept: without secrets."""
+    if isinstance(given, Command):
+        return replace(given, resume=said(given.resume), update=said(given.update))
+    return said(given)
 
 
 def _entry(values: Any) -> str | None:

@@ -9,6 +9,7 @@ from functools import partial
 from agent.core.goal import Goal
 from agent.core.identifier import identifier
 from agent.ports import Letter
+from agent.secrecy import said
 from agent.store.connection import Connection, transaction
 from agent.store.database import Database
 
@@ -26,7 +27,7 @@ class GoalInbox:
             BadIdentifier: no thread can have that id.
         """
         identifier(thread)
-        self._lane.call(partial(_put, thread, goal.model_dump_json()))
+        self._lane.call(partial(_put, thread, said(goal).model_dump_json()))
 
     async def newer(self, thread: str, heard: int) -> Letter | None:
         """The last letter after number `heard`; the letters up to it are thrown away."""

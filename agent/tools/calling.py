@@ -18,6 +18,7 @@ from agent.core.failure import ErrorFacts
 from agent.core.value import Digest, JsonValue, digest
 from agent.plain import as_json, as_python
 from agent.ports import Observation
+from agent.secrecy import hidden, marked
 from agent.tools.contracts import accepted
 from agent.tools.inquiring import Asks, asking, noted
 from agent.tools.registry import Registry, UnknownTool
@@ -41,6 +42,12 @@ def sent() -> Iterator[list[str]]:
 _ASKS = "a probe cannot ask a person: it only looks"
 
 
+_HIDDEN = (
+    "an argument holds the mark of a secret that is not kept anywhere; let the tool read the secret itself, from the "
+    "environment or a file, and leave out what was marked"
+)
+
+
 class Caller:
     """Runs tools and probes. Synchronous ones get threads of their own, which no one can stop, nor has to wait for."""
 
@@ -57,6 +64,8 @@ class Caller:
             tool = self._registry.tool(name)
         except UnknownTool as error:
             return _refused(facts_of(error))
+        if marked(args):
+            return ErrorFacts(kind="refused", type="SecretHidden", message=_HIDDEN)
         calls = _SENT.get()
         if calls is not None:
             calls.append(name)
@@ -113,9 +122,9 @@ class Caller:
     async def _run(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue:
         given = {name: as_python(each) for name, each in args.items()}
         if _is_async(tool):
-            return as_json(await _contained(tool).ainvoke(given), tool.name)
+            return _kept(await _contained(tool).ainvoke(given), tool.name)
         # a lazy or a large result is read where the tool ran, not on the event loop
-        running = _in_thread(lambda: as_json(tool.invoke(given), tool.name))
+        running = _in_thread(lambda: _kept(tool.invoke(given), tool.name))
         try:
             return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
@@ -133,13 +142,18 @@ class Caller:
                 return ErrorFacts(kind="probe", message=_ASKS)
         given = {name: as_python(each) for name, each in taken.items()}
         if inspect.iscoroutinefunction(probe):
-            return as_json(await probe(**given), of)
+            return _kept(await probe(**given), of)
         found = await asyncio.wrap_future(_in_thread(partial(probe, **given)))
-        return as_json(await found if inspect.isawaitable(found) else found, of)
+        return _kept(await found if inspect.isawaitable(found) else found, of)
 
     def _time_for(self, name: str) -> float:
         contract = self._registry.contracts.get(name)
         return (contract.seconds if contract else None) or self._seconds
+
+
+def _kept(value: object, of: str) -> JsonValue:
+    """A returned value as it may be kept: without secrets."""
+    return hidden(as_json(value, of))
 
 
 def _in_thread(work: Callable[[], T]) -> Future[T]:
