@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+DOJO := .venv-security
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 
@@ -25,10 +26,10 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench mutate simulate kills studio format docs lock clean
+.PHONY: help demo test check bench bench-security mutate simulate kills studio format docs lock clean
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.runtime ## Set up and run the main example: a backfill that is broken three ways and mended
 	@$(BIN)/kintsugi demo backfill $(ARGS)
@@ -46,6 +47,9 @@ check: $(VENV)/.dev ## Set up and check format, lint, types and the direction of
 
 bench: $(VENV)/.dev ## Measure makespan, cost per step and growth of a long run (ARGS="--steps 300")
 	@$(BIN)/python -m tests.benchmarks.makespan $(ARGS)
+
+bench-security: $(DOJO)/.made ## Set up AgentDojo beside and let a model obey every injection (half an hour; ARGS="--each 10")
+	@$(DOJO)/bin/python -m tests.security $(ARGS)
 
 mutate: $(VENV)/.runtime ## Mutate one constraint at every point of the three scenarios (about ten minutes)
 	@for each in backfill config-report closing; do $(BIN)/kintsugi mutate $$each $(ARGS) || exit $$?; echo; done
@@ -74,9 +78,17 @@ lock: $(VENV)/.made ## Resolve requirements.lock again (ARGS=--upgrade for newer
 		--output-file $(LOCK) $(ARGS) pyproject.toml
 
 clean: ## Remove the environment and everything generated; runs kept in .kintsugi stay
-	rm -rf $(VENV) .langgraph_api .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DOJO) .langgraph_api .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf build dist .coverage htmlcov
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Not the lock's: AgentDojo needs versions that it excludes.
+$(DOJO)/.made: $(VENV)/.runtime pyproject.toml
+	@echo "Making $(DOJO) with AgentDojo and the clients it brings"
+	@$(BIN)/python -m venv --clear $(DOJO)
+	@$(DOJO)/bin/python -m pip install -qq --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(DOJO)/bin/python -m pip install -qq --disable-pip-version-check --editable . --group bench-security
+	@touch $@
 
 ifneq ($(WANTED),$(FOUND))
 .PHONY: $(VENV)/.made

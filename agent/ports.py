@@ -12,6 +12,7 @@ from agent.core.limits import Limits
 from agent.core.move import PlanOrder
 from agent.core.plan import Call, Inquiry, Step, StepId
 from agent.core.predicate import Judgement
+from agent.core.provenance import Sources, Suspicion
 from agent.core.spending import Usage as Usage  # re-exported: every answer of a port carries one
 from agent.core.value import ArtifactName, Digest, JsonValue, Value
 
@@ -158,6 +159,8 @@ class Result(Value):
     usage: Usage = Usage()
     nudges: tuple[str, ...] = ()
     """What the model was told about how it goes on."""
+    withheld: tuple[Suspicion, ...] = ()
+    """Calls of the inner loop that were not made, because their arguments came from nowhere."""
     notes: tuple[str, ...] = ()
     """What of the values could not be kept as it was, and how it is kept instead."""
 
@@ -185,6 +188,10 @@ class Task(Value):
     inputs: dict[ArtifactName, JsonValue]
     """Bodies of all the artifacts the step reads."""
     facts: dict[str, JsonValue]
+    sources: Sources = Sources()
+    """What the arguments of an inner loop's writes may come from."""
+    informed: bool = False
+    """Whether the inner loop is shown what tools gave before it has called any."""
     allowed: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
     """Calls that a person has allowed, by identity, each with the arguments they changed."""
     look_first: bool = False

@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from agent.core.consent import Approve
 from agent.core.limits import Limits
+from agent.core.provenance import Untraced
 from agent.core.spending import Price
 from agent.core.triage import Strategy
 from agent.core.value import Value, words
@@ -107,6 +108,10 @@ class Settings(BaseSettings):
     """Which calls wait for a person's word before they start: `never`, `non_idempotent` or `mutating`."""
     approve_tools: Annotated[tuple[str, ...], NoDecode, BeforeValidator(words)] = ()
     """Tools whose calls wait for it whatever `approve` says; `"a b"` or a list."""
+    untraced: Untraced = Untraced.REFUSE
+    """What happens when a model that has read what tools gave wants a write with an argument that comes from neither
+    the goal, the plan, a person nor a field that the plan named: `refuse` tells the model, `ask` asks a person, `off`
+    lets it be made."""
     jitter: float = Field(default=0.25, ge=0, le=1)
     """Random share added to every backoff, so that parallel steps do not come back together."""
 

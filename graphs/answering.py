@@ -13,6 +13,7 @@ from agent.core.arguments import misfits
 from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts
 from agent.core.plan import Call
+from agent.core.provenance import UNTRACED
 from agent.core.reference import referenced, resolve
 from agent.core.repetition import FAIL_AT, NUDGE_AT, Asked, Heard, asked, heard, looped, nudge, recalled, repetitions
 from agent.core.value import JsonValue
@@ -104,8 +105,10 @@ class Answers:
         if action.tool == READ_MORE:
             said = read_on(talk.kept, action.args)
             return heard(call, said, said), ""
-        talk.made += 1
         returned = await _called(action, work)
+        if isinstance(returned, ErrorFacts) and _is_untraced(returned):
+            return heard(call, returned, returned.message), ""
+        talk.made += 1
         talk.lost = returned if isinstance(returned, ErrorFacts) and returned.kind in ("lost", ASKS) else None
         said, handle = told(returned, action.tool, talk.kept)
         return heard(call, returned, said), handle
@@ -136,3 +139,8 @@ def _sent(action: Action, work: Work) -> dict[str, JsonValue]:
     args = resolve(action.args, inputs) if referenced(action.args) <= inputs.keys() else action.args
     assert isinstance(args, dict)
     return args
+
+
+def _is_untraced(returned: ErrorFacts) -> bool:
+    """Whether the runtime itself refused, so that these are its own words."""
+    return returned.kind == "refused" and returned.type == UNTRACED

@@ -40,6 +40,22 @@ def malformed(value: JsonValue) -> tuple[str, ...]:
     return tuple(each for each in _BRACES.findall(canonical(value)) if not referenced(each))
 
 
+def described_by(name: str, schema: Schema) -> dict[str, JsonValue]:
+    """What a schema says of one property, definitions followed; empty when it says nothing."""
+    told = _mapping(_mapping(schema.get("properties")).get(name))
+    return {**_followed(told, schema), **{key: each for key, each in told.items() if key == "default"}}
+
+
+def closed(value: JsonValue, schema: Schema, root: Schema) -> bool:
+    """Whether a value is one of the few that a schema lists: of an enumeration, a constant, true or false."""
+    schema = _followed(schema, root)
+    choices = [each for key in ("anyOf", "oneOf", "allOf") for each in _list(schema.get(key))]
+    if any(closed(value, _mapping(each), root) for each in choices):
+        return True
+    listed = "enum" in schema or "const" in schema
+    return _is_allowed(value, schema) if listed else isinstance(value, bool) and schema.get("type") == "boolean"
+
+
 def fits(value: JsonValue, schema: Schema, root: Schema) -> bool:
     """Whether a value fits a schema. `root` holds the definitions that `$ref` points to."""
     if isinstance(value, str) and _is_reference(value):
@@ -125,6 +141,10 @@ def _described(schema: Schema, root: Schema) -> str:
 def _quoted(value: JsonValue) -> str:
     text = canonical(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def _list(value: object) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
 def _mapping(value: object) -> dict[str, JsonValue]:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from agent.core.contract import Contracts, EffectClass, ToolContract
 from agent.core.plan import Call, Inquiry, Plan, Step, StepId, StepStatus, ready
+from agent.core.provenance import Untraced
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.repair import call_digest
 from agent.core.value import ArtifactName, JsonValue, Value
@@ -37,11 +38,13 @@ class Consent(Value):
     tools: frozenset[str] = frozenset()
     """Tools that need it whatever the policy says."""
     contracts: dict[str, ToolContract] = Field(default_factory=dict)
+    untraced: Untraced = Untraced.REFUSE
+    """What happens to a call of an inner loop with an argument that comes from nowhere."""
 
     @property
     def active(self) -> bool:
         """Whether any call may wait at all."""
-        return self.approve is not Approve.NEVER or bool(self.tools)
+        return self.approve is not Approve.NEVER or bool(self.tools) or self.untraced is Untraced.ASK
 
     def needed(self, tool: str) -> bool:
         """Whether calls of the tool wait for a person."""
@@ -56,6 +59,8 @@ class Held(Value):
     """References resolved: exactly what would be run."""
     inquiry: Inquiry | None = None
     """What the call itself asks, where it has begun and cannot go on without an answer."""
+    untraced: bool = False
+    """It is asked about for its arguments, which come from what tools told, and not for its tool."""
 
     @property
     def identity(self) -> str:
@@ -69,10 +74,10 @@ def held_calls(plan: Plan, world: World, view: View, consent: Consent, words: Wo
     And whatever a call has asked by itself, under whichever policy.
     """
     found = (
-        Held(step=step.id, call=call)
+        Held(step=step.id, call=call, untraced=not consent.needed(call.tool))
         for step in (ready(plan, world) if consent.active else ())
         for call in (_direct(step, view) if step.call else step.asks)
-        if consent.needed(call.tool)
+        if step.call is None or consent.needed(call.tool)
     )
     asking = (each for each in plan.with_status(StepStatus.PENDING) if each.inquiries)
     asked = (Held(step=step.id, call=each.call, inquiry=each) for step in asking for each in step.inquiries)

@@ -58,6 +58,9 @@ class ToolContract(Value):
     """Name of the tool whose artifact this one can make instead."""
     idempotency_key: str = ""
     """Parameter that takes a key by which the other side knows a call that it has had before; given by the runtime."""
+    free: Names | None = None
+    """Parameters that take whatever was read: what is written, not where, to whom or how much (`provenance`).
+    None: all of them for a tool that only reads, none for one that writes."""
     observable: bool = False
     """Whether a probe can look at the artifact again."""
 

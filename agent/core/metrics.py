@@ -23,6 +23,7 @@ from agent.core.record import (
     Repaired,
     RunStarted,
     TraceRecord,
+    Withheld,
 )
 from agent.core.value import ArtifactName, Value
 
@@ -62,6 +63,8 @@ class Metrics(Value):
     """Artifacts that were there when a repair began, over all repairs."""
     made_again: int = 0
     """Those of them that were made again before the next one."""
+    withheld: int = 0
+    """Calls that were not made because a model that had read data gave them arguments that come from nowhere."""
     duplicate_effects: int = 0
     """Writes that the journal let happen more than once for one identity."""
 
@@ -92,7 +95,7 @@ class Metrics(Value):
 
     def plus(self, other: "Metrics") -> "Metrics":
         """Both together."""
-        summed = ("runs", "satisfied", "held", "made_again", "duplicate_effects")
+        summed = ("runs", "satisfied", "held", "made_again", "withheld", "duplicate_effects")
         return Metrics(
             **{name: getattr(self, name) + getattr(other, name) for name in summed},
             rungs=Counter(self.rungs) + Counter(other.rungs),
@@ -118,6 +121,7 @@ def measured(records: Sequence[TraceRecord], effects: Iterable[EffectEntry] = ()
         depths=tuple(_depths(records)),
         held=held,
         made_again=again,
+        withheld=sum(isinstance(each, Withheld) and not each.what.asked for each in records),
         duplicate_effects=duplicates(effects),
     )
 

@@ -62,10 +62,11 @@ def question_before(held: Held, asking: Asking) -> Question:
     about = f"step {step.id} ({step.intent})"
     if held.inquiry is not None:
         return _question_of(held, held.inquiry, about, step, asking)
+    why = ", with something that only what it read can have told it" if held.untraced else ""
     return Question(
         id=_unanswered(digest([held.step, held.identity])[:8], asking.answered),
         step=step.id,
-        question=f"{about} is about to call {held.call.tool}. May it?",
+        question=f"{about} is about to call {held.call.tool}{why}. May it?",
         choices=_choices_before(step, asking.readers),
         summary=f"{about} waits for a person's word before it calls {held.call.tool}",
         call=_shown(held.call, step.call),

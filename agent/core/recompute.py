@@ -1,8 +1,8 @@
 """Does every decision follow from its record (invariant 8)? Recomputed from a trace alone: no state, no world.
 
 Covered are the strategy, the scope of a failure and what is known of its effect, the rung, the marks, what was drawn
-for it and what that keeps, what was verified, and the end. A verdict is taken as it was recorded: what it was judged
-over is named by digest and lies in the store. So is what a model or a person said.
+for it and what that keeps, what was verified, what was withheld, and the end. A verdict is taken as it was recorded:
+what it was judged over is named by digest and lies in the store. So is what a model or a person said.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,8 @@ from agent.core.limits import Stop
 from agent.core.outcome import borne_out, ended_by
 from agent.core.plan import StepId
 from agent.core.predicate import Verdict
-from agent.core.record import Committed, Ended, Invalidated, Judged, Recovered, Redrawn, TraceRecord, Triaged
+from agent.core.provenance import untraced
+from agent.core.record import Committed, Ended, Invalidated, Judged, Recovered, Redrawn, TraceRecord, Triaged, Withheld
 from agent.core.triage import triage
 from agent.core.value import ArtifactName, Digest
 
@@ -58,6 +59,8 @@ def _differing(standing: "_Standing", record: TraceRecord) -> Iterator[str] | No
             return standing.recovered(record)
         case Redrawn():
             return standing.redrawn(record)
+        case Withheld():
+            return _withheld(record)
         case Committed():
             return standing.committed(record)
         case Invalidated():
@@ -79,6 +82,13 @@ def _triaged(record: Triaged) -> Iterator[str]:
     again = triage(said.signs, said.asked, said.goal_revision)
     if again != said:
         yield f"recorded the strategy {said.strategy}, recomputed {again.strategy}: {again.reason}"
+
+
+def _withheld(record: Withheld) -> Iterator[str]:
+    said = record.what
+    again = untraced(said.args, said.tool_schema, said.free, said.known)
+    if again != said.strange:
+        yield f"{said.tool} was withheld for {', '.join(said.strange)}, recomputed {', '.join(again) or 'nothing'}"
 
 
 def _recovered(record: Recovered) -> Iterator[str]:

@@ -17,6 +17,7 @@ from agent.core.merge import PlanDelta
 from agent.core.outcome import OutcomeStatus
 from agent.core.plan import StepId
 from agent.core.predicate import Judgement
+from agent.core.provenance import Suspicion
 from agent.core.spending import Cost
 from agent.core.triage import Triage
 from agent.core.value import ArtifactName, Digest, JsonValue, Value
@@ -25,7 +26,7 @@ SCHEMA = 2
 """Version of the record format, which every record carries. An earlier one is read, a later one is refused.
 
 1: the first; its records do not say so, and all they hold means the same today. 2: a recovery has a number and says
-what it took down and what it left standing; what was drawn for it names it, and what it cost.
+what it took down and what it left standing; what was drawn for it names it, and what it cost. Calls may be withheld.
 """
 
 
@@ -176,6 +177,14 @@ class Nudged(Record):
     """`loop`: a call that repeats itself. `plan`: a draft that is no plan, or not another one."""
     message: str
     """What the model saw."""
+
+
+class Withheld(Record):
+    """A model that had read data wanted a call with arguments that come from nowhere: it was not made."""
+
+    event: Literal["withheld"] = "withheld"
+    step: StepId
+    what: Suspicion
 
 
 class Judged(Record):
@@ -337,6 +346,7 @@ TraceRecord = Annotated[
     | StepStarted
     | AttemptEnded
     | Nudged
+    | Withheld
     | Judged
     | Committed
     | Invalidated

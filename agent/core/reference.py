@@ -17,6 +17,11 @@ def referenced(value: JsonValue) -> frozenset[ArtifactName]:
     return frozenset(match.group(1) for text in _texts(value) for match in _REFERENCE.finditer(text))
 
 
+def references(value: JsonValue) -> tuple[str, ...]:
+    """All references in a value as they are written, each once."""
+    return tuple(dict.fromkeys(match.group() for text in _texts(value) for match in _REFERENCE.finditer(text)))
+
+
 def resolve(value: JsonValue, view: Mapping[ArtifactName, JsonValue]) -> JsonValue:
     """Replace every reference; one that is the whole string keeps its type.
 

@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 _TURN = "\n---\n"
 """Parts a file: rules that stay the same within a run, and so are cached by providers; then the case."""
-_FENCE = re.compile(r"<(?=/?\s*data\b)", re.IGNORECASE)
+_FENCE = re.compile(r"<(?=[\s/]*data\b)", re.IGNORECASE)
 
 
 class Prompt:

@@ -13,7 +13,8 @@ from agent.core.goal import Goal, occasion
 from agent.core.move import Start
 from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
-from agent.core.record import AttemptEnded, TraceRecord, nudged
+from agent.core.provenance import Sources, sources
+from agent.core.record import AttemptEnded, TraceRecord, Withheld, nudged
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.spending import Prices, charged, cost
 from agent.core.value import ArtifactName, Digest, JsonValue
@@ -57,7 +58,7 @@ class Executor:
                 doubtful = step.id not in started or _tried_before(step, plan)
                 allowed = state.get("allowed") or {}
                 done_as = _on_occasion(step, state["goal"])
-                work = partial(self._attempt, thread_of(config), scope, done_as, state["world"], doubtful, allowed)
+                work = partial(self._attempt, thread_of(config), scope, done_as, state, doubtful, allowed)
                 label = of_attempt(step, state["trace"])
                 known = {"step": step.id, "attempt": step.attempts, "key": step.key, "tool": tool_of(step)}
                 attempt = spanned(work, config, label.name, label.tags, known)
@@ -78,16 +79,17 @@ class Executor:
         }
 
     async def _attempt(
-        self, thread: str, scope: RunScope, step: Step, world: World, doubtful: bool, allowed: Allowed
+        self, thread: str, scope: RunScope, step: Step, state: RunState, doubtful: bool, allowed: Allowed
     ) -> Attempt:
         """One try, as a task of its own: wait out the backoff, resolve the references, run, park the value.
 
         A doubtful one may have acted before, under other arguments, which the journal cannot tell: it looks first.
         """
         await self._waited(step, scope)
+        goal, world = state["goal"], state["world"]
         begun = time.monotonic()
         inputs = await self._bodies.view(world, step.reads())
-        result = await self._result(thread, scope.hold, step, world, inputs, doubtful, allowed)
+        result = await self._result(thread, scope.hold, step, goal, world, inputs, doubtful, allowed)
         stored = await self._bodies.parked(result.value)
         if stored is not None:
             result = result.model_copy(update={"value": None, "stored": stored})
@@ -116,6 +118,7 @@ class Executor:
         thread: str,
         hold: Hold | None,
         step: Step,
+        goal: Goal,
         world: World,
         inputs: dict[str, JsonValue],
         doubtful: bool,
@@ -132,6 +135,8 @@ class Executor:
                 args=args,
                 inputs=inputs,
                 facts=world.fact_values(),
+                sources=Sources() if step.call else sources(goal, step, inputs),
+                informed=not goal.given.keys() >= inputs.keys(),
                 allowed=allowed,
                 look_first=doubtful or any(name in world.artifacts for name in step.produces),
                 anew=_from_other_inputs(step, world),
@@ -156,7 +161,9 @@ class Executor:
             error=error.message if error else "",
             notes=attempt.result.notes,
         )
-        return [*nudged(attempt.result.nudges, at, run, attempt.step), ended]
+        told = nudged(attempt.result.nudges, at, run, attempt.step)
+        withheld = (Withheld(at=at, run=run, step=attempt.step, what=each) for each in attempt.result.withheld)
+        return [*told, *withheld, ended]
 
 
 def tool_of(step: Step) -> str:

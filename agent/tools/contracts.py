@@ -52,6 +52,7 @@ def contract(
     alternatives: Mapping[str, Sequence[JsonValue]] | None = None,
     stands_in_for: str | None = None,
     idempotency_key: str = "",
+    free: str | Sequence[str] | None = None,
 ) -> Callable[[Any], BaseTool]:
     """Attach a contract to a tool (a LangChain tool, or a function, which becomes one).
 
@@ -77,9 +78,13 @@ def contract(
         idempotency_key: parameter that takes a key, the same text (32 hexadecimal digits) at every try of one effect,
             for a server that deduplicates by it. No plan and no model gives it. Say `idempotent=True` with it when
             the server can be trusted to, so that a call whose outcome is lost may simply be sent again.
+        free: parameters to which a model may give whatever it read, such as the text of a file. All others come from
+            the goal, the plan, a person, or a field that the plan names. Default: none for a tool that writes, all
+            for one that only reads; `""` for one whose reading can carry something out, such as an address.
 
     Raises:
-        ValueError: on an unknown effect, an unbound or unknown parameter, or a predicate that does not compile.
+        ValueError: on an unknown effect, an unbound or unknown parameter (in `free` as well), or a predicate
+            that does not compile.
     """
 
     def attach(target: Any) -> BaseTool:
@@ -90,7 +95,8 @@ def contract(
         bound = {*fixed, *spread, *options}
         listed = _listed(needs) if needs is not None else tuple(name for name in required if name not in bound)
         fixed |= {name: f"{{{{{name}}}}}" for name in (*required, *optional) if name in listed and name not in bound}
-        _refuse_unbound(wrapped.name, required, optional, {*fixed, *bound})
+        loose = None if free is None else _listed(free)
+        _refuse_unbound(wrapped.name, required, optional, {*fixed, *bound}, loose or ())
         extra = {name for value in fixed.values() for name in referenced(value)} - set(listed)
         promise = ToolContract(
             tool=wrapped.name,
@@ -109,6 +115,7 @@ def contract(
             alternatives=options,
             stands_in_for=stands_in_for,
             idempotency_key=idempotency_key,
+            free=loose,
             observable=observe is not None,
         )
         wrapped.metadata = {**(wrapped.metadata or {}), _METADATA_KEY: Contract(promise, observe)}
@@ -185,13 +192,15 @@ def _without(schema: dict[str, JsonValue], name: str) -> dict[str, JsonValue]:
     }
 
 
-def _refuse_unbound(tool: str, required: Iterable[str], optional: Iterable[str], bound: set[str]) -> None:
+def _refuse_unbound(
+    tool: str, required: Iterable[str], optional: Iterable[str], bound: set[str], free: Iterable[str]
+) -> None:
     unbound = [name for name in required if name not in bound]
     if unbound:
         raise ValueError(
             f"tool {tool!r}: parameter {unbound[0]!r} is bound by nothing; name it in needs, args, each or alternatives"
         )
-    unknown = sorted(bound - {*required, *optional})
+    unknown = sorted({*bound, *free} - {*required, *optional})
     if unknown:
         raise ValueError(f"tool {tool!r} has no parameter {unknown[0]!r}; it has {', '.join((*required, *optional))}")
 

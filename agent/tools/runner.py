@@ -15,6 +15,7 @@ from agent.tools.checking import agree, digest_of, judged, shows, tool_of
 from agent.tools.inner import ReactLoop
 from agent.tools.inquiring import inquiring, waiting
 from agent.tools.registry import Registry
+from agent.tools.tracing import Tracer
 from agent.tools.writes import Writes
 
 
@@ -64,17 +65,23 @@ class ToolRunner:
         if self._react is None:
             return _failed(ErrorFacts(kind="need", message="the step is an instruction, and no model is configured"))
 
+        tracer = Tracer(self._registry, self._consent.untraced, task)
+
         async def call(tool: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
             if tool not in task.step.tools:
                 return ErrorFacts(kind="refused", type="NotThisStep", message=f"this step may not call {tool}")
+            refusal = tracer.refusal(tool, args)
+            if refusal is not None:
+                return refusal
             args = {**args, **task.allowed.get(call_digest(tool, args), {})}
-            contract = self._registry.contracts.get(tool)
-            if contract is None or contract.effect is EffectClass.READ_ONLY:
-                return await self._caller.call(tool, args)
-            return await self._writes.of_loop(task, contract, args)
+            try:
+                return await self._made(task, tool, args)
+            finally:
+                tracer.told()
 
         def held(tool: str, args: dict[str, JsonValue]) -> bool:
-            return self._consent.needed(tool) and call_digest(tool, args) not in task.allowed
+            asked = tracer.asks(tool, args)
+            return asked or (self._consent.needed(tool) and call_digest(tool, args) not in task.allowed)
 
         seconds = self._caller.time_for(*task.step.tools)
         try:
@@ -83,8 +90,16 @@ class ToolRunner:
         except TimeoutError:
             if not limit.expired():
                 raise
-            return _out_of_time(seconds)
+            result = _out_of_time(seconds)
+        if tracer.withheld:
+            result = result.model_copy(update={"withheld": tuple(tracer.withheld)})
         return result if result.error else judged(task, result.value, result.value, result, ("result",))
+
+    async def _made(self, task: Task, tool: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
+        contract = self._registry.contracts.get(tool)
+        if contract is None or contract.effect is EffectClass.READ_ONLY:
+            return await self._caller.call(tool, args)
+        return await self._writes.of_loop(task, contract, args)
 
     async def _read(self, task: Task) -> Result:
         # looked at before it is read: a change between the two then shows as stale, never as fresh

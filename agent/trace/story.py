@@ -24,7 +24,9 @@ from agent.core.record import (
     StepStarted,
     TraceRecord,
     Triaged,
+    Withheld,
 )
+from agent.core.value import abridged
 from agent.trace.recoveries import passed_over
 
 
@@ -94,6 +96,14 @@ def _(record: AttemptEnded) -> tuple[str, str]:
 @told.register
 def _(record: Nudged) -> tuple[str, str]:
     return "nudge", f"{record.step or 'planner'} was told: {record.message}"
+
+
+@told.register
+def _(record: Withheld) -> tuple[str, str]:
+    what = record.what
+    named = ", ".join(f"{path} ({abridged(value, 80)})" for path, value in what.strange.items())
+    how = "waits for a person" if what.asked else "was not called"
+    return "withheld", f"{record.step}: {what.tool} {how}: {named} from neither goal, plan, person nor a named field"
 
 
 @told.register

@@ -14,7 +14,8 @@ from tests.doubles import ScriptedModel, calling, scripted
 from tests.graph.planning import calls, drafted, instructs, played
 
 TEXT: dict[str, Any] = {"goal": {"text": "Pay"}}
-PLAN = drafted(calls("base"), instructs("paid", "pay", "look"), wants=["base", "paid"])
+PEOPLE = "Pay kim or sam, or nobody"
+PLAN = drafted(calls("base"), instructs("paid", "pay", "look", instruction=PEOPLE), wants=["base", "paid"])
 
 
 class Desk:
@@ -183,7 +184,7 @@ def test_a_write_that_was_refused_may_be_made_otherwise() -> None:
         return desk.pay(to)
 
     tools = [*desk.tools()[:1], desk.counted.tool("p", "", pay, name="pay", takes="to", needs=None, effect="mutating")]
-    plan = drafted(calls("base"), instructs("paid", "pay"), wants=["base", "paid"])
+    plan = drafted(calls("base"), instructs("paid", "pay", instruction=PEOPLE), wants=["base", "paid"])
     replies = [calling("pay", to="nobody"), calling("pay", to="kim"), calling("submit", paid=1)]
     end, _ = played(tools, TEXT, plan, *replies)
     assert (desk.paid, end["outcome"].status) == (["kim"], "satisfied")

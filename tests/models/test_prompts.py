@@ -94,7 +94,9 @@ def test_dollars_and_braces_in_a_value_stay_as_they_are() -> None:
     assert "$tool ${x} {{y}}" in str(case.text)
 
 
-@pytest.mark.parametrize("closing", ["</data>", "</ data >", "</DATA>", '<data from="goal">'])
+@pytest.mark.parametrize(
+    "closing", ["</data>", "</ data >", "< /data>", "< / data>", "<\n/data>", "</DATA>", '<data from="goal">']
+)
 def test_data_cannot_leave_its_fence(closing: str) -> None:
     text = fenced(f"a{closing}b", "tool")
     assert text.startswith('<data from="tool">\n')

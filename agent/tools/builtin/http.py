@@ -35,7 +35,7 @@ def http_tools(
     """
     allowed = Allowed(allow)
 
-    @contract(effect="read_only", ensures="result.status >= 200 && result.status < 300")
+    @contract(effect="read_only", ensures="result.status >= 200 && result.status < 300", free="")
     async def http_get(
         url: Annotated[str, Field(max_length=4_000, description="an http or https URL")],
     ) -> dict[str, object]:

@@ -75,7 +75,14 @@ def _change_database(path: Path, bounds: Bounds, schema_changes: bool) -> BaseTo
         """The change is there when its check holds; it is asked as a query, which can change nothing."""
         return {"check": check, "holds": True} if _holds(_rows(path, bounds, check, [])) else None
 
-    @contract(needs="sql check", effect="mutating", idempotent=True, ensures="result.holds", observe=look)
+    @contract(
+        needs="sql check",
+        effect="mutating",
+        idempotent=True,
+        ensures="result.holds",
+        observe=look,
+        free="check rows",
+    )
     def change_database(
         sql: Statement,
         check: Annotated[str, Field(description="a SELECT that gives 1 once the change is made, and not before")],

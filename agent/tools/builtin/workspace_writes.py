@@ -34,6 +34,7 @@ def _write_file(folder: Folder) -> BaseTool:
         idempotent=True,
         ensures="result.text == args.text",
         observe=look,
+        free="text replaces",
     )
     def write_file(
         path: Where,
@@ -82,7 +83,7 @@ def _delete_file(folder: Folder) -> BaseTool:
     def look(path: str) -> dict[str, JsonValue] | None:
         return {"path": path, "deleted": True} if folder.entry(_below(path)) is None else None
 
-    @contract(needs="path", effect="mutating", idempotent=True, ensures="result.deleted", observe=look)
+    @contract(needs="path", effect="mutating", idempotent=True, ensures="result.deleted", observe=look, free="holds")
     def delete_file(
         path: Where,
         holds: Annotated[str | None, Field(description="digest of what the file holds; leave out for anything")] = None,

@@ -1,0 +1,1 @@
+"""Prompt injection: what a model that obeys every injected instruction can do to the world."""
