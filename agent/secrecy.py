@@ -25,28 +25,27 @@ _ADDRESS = re.compile(r"://[^/\s:@]*:([^@\s/]+)@")
 _SHORTEST = 8
 """Characters of a known secret; a shorter one is part of too many words."""
 
+_VALUE = r"(?:=|\s*[:=]\s*(?=['\"])|['\"]\s*:\s*|:\s)['\"]?)(?!\*)[^\s'\"&,;(){}\[\]<>$]{4,}(?![\w(])"
 _LOOKS = (
-    r"\bsk-[\w-]{8,}",  # model providers
-    r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|npm_|hf_|pypi-)[\w-]{10,}",
-    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    r"\bAIza[\w-]{30,}",
-    r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",  # JWT
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
-    r"(?<=://)(?P<user>[^/\s:@]*:)[^@\s/]+(?=@)",  # connection strings
-    r"(?P<scheme>\b(?:[Bb]earer|BEARER)\s+)[\w.~+/-]{8,}=*",
-    r"(?P<basic>\bAuthorization['\"]?\s*[=:]\s*['\"]?Basic\s+)[\w+/]{8,}=*",
-    r"(?P<pair>(?<![A-Za-z])(?:[Pp]assword|PASSWORD|[Pp]asswd|[Pp]wd|PWD|[Ss]ecret|SECRET|[Aa]pi[_-]?[Kk]ey|API_KEY|"
-    r"[\w-]*(?:_PASSWORD|_SECRET|_TOKEN|_API_KEY|_password|_secret|_api_key|access_token|auth_token))"
-    r"(?:=|\s*[:=]\s*(?=['\"])|['\"]\s*:\s*|:\s)['\"]?)(?!\*)[^\s'\"&,;(){}\[\]<>$]{4,}(?![\w(])",
+    (("sk-",), r"\bsk-[\w-]{8,}"),  # model providers
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\bg(?:h[pousr]|ithub_pat)_\w{10,}"),
+    (("glpat-", "npm_", "hf_", "pypi-"), r"\b(?:glpat-|npm_|hf_|pypi-)[\w-]{10,}"),
+    (("xox",), r"\bxox[abeprs]-[\w-]{10,}"),
+    (("AKIA", "ASIA"), r"\bA[KS]IA[0-9A-Z]{16}\b"),
+    (("AIza",), r"\bAIza[\w-]{30,}"),
+    (("eyJ",), r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),  # JWT
+    (("PRIVATE KEY-----",), r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,30}KEY-----|\Z)"),
+    (("://",), r"(?<=://)(?P<kept>[^/\s:@]*:)[^@\s/]+(?=@)"),  # connection strings
+    (("earer", "EARER"), r"(?P<kept>\b[Bb](?:earer|EARER)\s+)[\w.~+/-]{8,}=*"),
+    (("Basic ",), r"(?P<kept>(?<=uthorization).{0,5}Basic )[\w+/]{8,}=*"),
+    (("assw", "ASSW"), r"(?P<kept>[Pp](?:assword|ASSWORD|asswd|ASSWD)" + _VALUE),
+    (("pwd", "PWD", "Pwd"), r"(?P<kept>(?:pwd|PWD|Pwd)" + _VALUE),
+    (("ecret", "ECRET"), r"(?P<kept>[Ss](?:ecret|ECRET)(?:_key|_KEY)?" + _VALUE),
+    (("key", "KEY", "Key"), r"(?P<kept>[AaPp](?:pi|PI|rivate|RIVATE)[_-]?(?:key|KEY|Key)" + _VALUE),
+    (("s_token", "h_token", "_TOKEN"), r"(?P<kept>(?:access_token|refresh_token|auth_token|_TOKEN)" + _VALUE),
 )
-_PATTERN = re.compile("|".join(f"(?:{each})" for each in _LOOKS))
-_KEPT = ("user", "scheme", "basic", "pair")
-"""What stays of a find: it says what was there."""
-_HINTS = (
-    "sk-", "gh", "glpat-", "xox", "npm_", "hf_", "pypi-", "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "://",
-    "earer", "EARER", "Basic", "ass", "ASS", "wd", "WD", "ecret", "ECRET", "ey", "EY", "oken", "OKEN",
-)  # fmt: skip
-"""One of these is in every text that holds a pattern; to look for them is much faster."""
+_PATTERNS = tuple((hints, re.compile(each)) for hints, each in _LOOKS)
+"""What each looks like, and what every text holds that has one: to look for that first is much faster."""
 _KEYS = re.compile(r"(?i)(?:password|passwd|secret|api_?key|access_?token|refresh_?token|auth_?token|private_?key)")
 _TOLD: set[str] = set()
 """Secrets of settings, of this process."""
@@ -141,6 +140,7 @@ def _without(text: str, known: tuple[str, ...], mark: str) -> str:
     for each in known:
         if each in text:
             text = text.replace(each, mark)
-    if not any(each in text for each in _HINTS):
-        return text
-    return _PATTERN.sub(lambda found: next((g for n in _KEPT if (g := found[n])), "") + mark, text)
+    for hints, pattern in _PATTERNS:
+        if any(each in text for each in hints):
+            text = pattern.sub(lambda found: found.groupdict().get("kept", "") + mark, text)
+    return text

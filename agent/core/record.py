@@ -184,7 +184,9 @@ class Withheld(Record):
 
     event: Literal["withheld"] = "withheld"
     step: StepId
+    """Whose inner loop it was."""
     what: Suspicion
+    """The call, what its arguments might have come from, and those that come from nowhere."""
 
 
 class Judged(Record):
