@@ -11,8 +11,6 @@ from weakref import WeakKeyDictionary
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
-from langsmith.run_trees import get_cached_client
-from langsmith.utils import tracing_is_enabled
 from pydantic import SecretStr
 
 from agent.boundary import secret
@@ -32,7 +30,7 @@ from agent.nodes.repairer import Repairer
 from agent.nodes.round import PhaseNode, Round
 from agent.nodes.verifier import Verifier
 from agent.ports import Clock, Patcher, Planner, ScopeModel
-from agent.secrecy import hidden, keep
+from agent.secrecy import keep
 from agent.settings import Settings
 from agent.store.artifacts import ArtifactStore, DatabaseArtifacts, StoreArtifacts
 from agent.store.checkpoints import Elsewhere, lie_in
@@ -150,10 +148,8 @@ def assemble(
 
 
 def _keep_secrets(settings: Settings) -> None:
-    """From now on the secrets of the settings are hidden, and what LangSmith is sent holds none."""
+    """From now on the secrets of the settings are hidden wherever they come up."""
     keep(*(secret(each) for _, each in settings if isinstance(each, SecretStr)))
-    if tracing_is_enabled():
-        get_cached_client(anonymizer=hidden)
 
 
 def _consent(registry: Registry, settings: Settings) -> Consent:
