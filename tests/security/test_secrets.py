@@ -20,8 +20,8 @@ from agent.trace.html.model import Material
 from agent.trace.html.page import page
 from agent.trace.html.report import report_of
 from agent.trace.story import story
-from tests.builders import calm, run, thread
-from tests.doubles import calling, scripted
+from tests.builders import calm, goal, run, thread
+from tests.doubles import Reply, calling, scripted
 from tests.graph.planning import drafted, instructs
 
 LOOKS = {
@@ -39,15 +39,15 @@ LOOKS = {
     "JSON": '{"api_key": "hunter2secret"}',
     "a private key": "-----BEGIN RSA PRIVATE KEY-----\nhunter2secret\n-----END RSA PRIVATE KEY-----",
 }
-CORES = ("abcdef0123456789ABCD", "abcdefghij0123456789", "AKIAABCDEFGHIJKLMNOP", "eyJzdWIiOiIxMjM0In0")
+CORES: tuple[str, ...] = ("abcdef0123456789ABCD", "abcdefghij0123456789", "AKIAABCDEFGHIJKLMNOP", "eyJzdWIiOiIxMjM0In0")
 CORES += ("abcdefgh12345678", "dXNlcjpodW50ZXIyc2VjcmV0", "hunter2secret", "env-value-0001", "env-pass-0002")
 CORES += ("settings-key-0003", "settings-pass-0004")
 
 
 @pytest.mark.parametrize("text", LOOKS.values(), ids=LOOKS)
 def test_what_looks_like_a_secret_is_marked_in_texts_values_and_statements(text: str) -> None:
-    goal = said(Goal(text=text, given={"x": {"y": text}})).model_dump()
-    shown = [masked(text), hidden({"a": [text]}), said(text), goal]
+    stated = said(Goal(text=text, given={"x": {"y": text}})).model_dump()
+    shown = [masked(text), hidden({"a": [text]}), said(text), stated]
     assert not [core for core in CORES for each in shown if core in json.dumps(each)]
     assert HIDDEN in json.dumps(shown[1])
 
@@ -66,7 +66,7 @@ def test_an_ordinary_text_stays_as_it_is(text: str) -> None:
 
 
 def test_what_is_named_a_secret_is_one_whatever_it_looks_like() -> None:
-    value = {"password": "x", "api_key": "y", "next_page_token": "abc", "n": 1, "keys": ["k"], "secret": None}
+    value: Any = {"password": "x", "api_key": "y", "next_page_token": "abc", "n": 1, "keys": ["k"], "secret": None}
     assert hidden(value) == {**value, "password": HIDDEN, "api_key": HIDDEN}
 
 
@@ -137,7 +137,7 @@ def test_no_secret_is_in_a_prompt_a_checkpoint_a_log_a_trace_or_a_report(
     caplog.set_level(logging.DEBUG)
     leaky = Leaky()
     plan = instructs("seen", "look", "fall", "book", "write", instruction="Look, fall, book 7, write")
-    replies = [
+    replies: list[Reply] = [
         drafted(plan, wants=["seen"]),
         calling("look"),
         calling("fall"),
@@ -178,7 +178,7 @@ def test_no_secret_is_in_a_prompt_a_checkpoint_a_log_a_trace_or_a_report(
 def test_a_secret_in_an_answer_is_not_kept_either(saver: SqliteSaver, tmp_path: Path) -> None:
     leaky = Leaky()
     graph = build_graph(leaky.tools(), settings=calm(patch=0, rewrite=0, replan=0, retry=0), checkpointer=saver)
-    run(graph, Goal(wants=["fall"]))
+    run(graph, goal("fall"))
     end = run(graph, Command(resume={"choice": "answer", "value": ALL}))
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir()).decode("latin-1")
     assert [core for core in CORES if core in kept and core[:3] not in ("env", "set")] == []
