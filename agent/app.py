@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from agent.boundary import secret
 from agent.core.consent import Consent, unknown_tools
@@ -149,7 +149,15 @@ def assemble(
 
 def _keep_secrets(settings: Settings) -> None:
     """From now on the secrets of the settings are hidden wherever they come up."""
-    keep(*(secret(each) for _, each in settings if isinstance(each, SecretStr)))
+    keep(*_secrets(settings))
+
+
+def _secrets(value: object) -> Iterator[str | None]:
+    if isinstance(value, SecretStr):
+        yield secret(value)
+    elif isinstance(value, BaseModel | Mapping):
+        for each in value.values() if isinstance(value, Mapping) else dict(value).values():
+            yield from _secrets(each)
 
 
 def _consent(registry: Registry, settings: Settings) -> Consent:
