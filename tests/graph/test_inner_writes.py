@@ -82,7 +82,8 @@ def test_a_person_who_says_retry_lets_the_lost_write_be_made_again_and_no_other(
         return "paid"
 
     paying = desk.counted.tool("p", "", pay, name="pay", takes="to", needs=None, effect="mutating")
-    tools, plan = [*desk.tools()[:1], paying], drafted(calls("base"), instructs("paid", "pay"), wants=["base", "paid"])
+    tools, step = [*desk.tools()[:1], paying], instructs("paid", "pay", instruction=PEOPLE)
+    plan = drafted(calls("base"), step, wants=["base", "paid"])
     both = [calling("pay", to="sam"), calling("pay", to="kim")]
     with scripted(plan, *both, *both, *both, calling("submit", paid=2)) as model:
         graph = build_graph(tools, model=model, settings=calm(), checkpointer=saver)
