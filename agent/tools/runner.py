@@ -1,6 +1,7 @@
 """One attempt of a step: a read, a write, or turns of the inner loop."""
 
 import asyncio
+from collections.abc import Awaitable
 
 from agent.core.consent import Consent
 from agent.core.contract import EffectClass
@@ -83,17 +84,21 @@ class ToolRunner:
             asked = tracer.asks(tool, args)
             return asked or (self._consent.needed(tool) and call_digest(tool, args) not in task.allowed)
 
-        seconds = self._caller.time_for(*task.step.tools)
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                result = await self._react.run(task, call, held)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            result = _out_of_time(seconds)
+        result = await self._bounded(self._react.run(task, call, held), task)
         if tracer.withheld:
             result = result.model_copy(update={"withheld": tuple(tracer.withheld)})
         return result if result.error else judged(task, result.value, result.value, result, ("result",))
+
+    async def _bounded(self, turns: Awaitable[Result], task: Task) -> Result:
+        """The turns, as long as the step may take."""
+        seconds = self._caller.time_for(*task.step.tools)
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await turns
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return _out_of_time(seconds)
 
     async def _made(self, task: Task, tool: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         contract = self._registry.contracts.get(tool)
