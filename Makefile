@@ -60,9 +60,9 @@ simulate: $(VENV)/.dev ## Hold the invariants over random runs (ARGS="--runs 100
 kills: $(VENV)/.dev ## Kill runs anywhere and resume them (ARGS="--schedules 1000 --database postgres", ARGS="--seed 17")
 	@$(BIN)/python -m tests.simulation.kills $(ARGS)
 
-studio: $(VENV)/.studio ## Set up and serve the graph to LangGraph Studio, from this machine alone
+studio: $(VENV)/.studio ## Set up and serve runtime and scenarios to LangGraph Studio, from this machine alone
 	@LANGSMITH_TRACING=false LANGGRAPH_NO_VERSION_CHECK=true LANGGRAPH_CLI_NO_ANALYTICS=1 \
-		$(BIN)/langgraph dev $(ARGS)
+		$(BIN)/langgraph dev --n-jobs-per-worker 10 $(ARGS)
 
 format: $(VENV)/.dev ## Format, and fix what lint can fix
 	$(BIN)/ruff check --fix

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agent.core.goal import Criterion, Goal
     from agent.core.limits import Limits
     from agent.core.outcome import Outcome, OutcomeStatus
-    from agent.settings import Settings
+    from agent.settings import RunContext, Settings
     from agent.tools.contracts import contract
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "NothingDone",
     "Outcome",
     "OutcomeStatus",
+    "RunContext",
     "Settings",
     "build_graph",
     "contract",
@@ -34,6 +35,7 @@ _HOME = {
     "NothingDone": "agent.core.failure",
     "Outcome": "agent.core.outcome",
     "OutcomeStatus": "agent.core.outcome",
+    "RunContext": "agent.settings",
     "Settings": "agent.settings",
     "build_graph": "agent.app",
     "contract": "agent.tools.contracts",

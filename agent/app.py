@@ -4,17 +4,20 @@ import asyncio
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel, SecretStr
 
 from agent.boundary import secret
 from agent.core.consent import Consent, unknown_tools
+from agent.core.goal import Goal
 from agent.core.phase import Phase
 from agent.models.planners import choose_planner
 from agent.models.roles import Models, named, passed
@@ -31,7 +34,7 @@ from agent.nodes.round import PhaseNode, Round
 from agent.nodes.verifier import Verifier
 from agent.ports import Clock, Patcher, Planner, ScopeModel
 from agent.secrecy import keep
-from agent.settings import Settings
+from agent.settings import RunContext, Settings
 from agent.store.artifacts import ArtifactStore, DatabaseArtifacts, StoreArtifacts
 from agent.store.checkpoints import Elsewhere, lie_in
 from agent.store.database import Database, memory_database, open_database, place_of
@@ -40,11 +43,13 @@ from agent.store.journal import DatabaseJournal
 from agent.store.leases import Leases
 from agent.store.postgres import Postgres
 from agent.tools.calling import Caller
-from agent.tools.inner import ReactLoop
 from agent.tools.registry import Registry
 from agent.tools.runner import ToolRunner
 from graphs.gate import Gate
 from graphs.loop import LoopGraph, draw
+
+if TYPE_CHECKING:
+    from graphs.react import ReactLoop
 
 
 class SystemClock:
@@ -110,25 +115,75 @@ def assemble(
     store: BaseStore | None = None,
     clock: Clock | None = None,
     planner: Planner | None = None,
+    goal: Goal | None = None,
 ) -> LoopGraph:
-    """Build the runtime over an open database; for the command line, servers and tests."""
+    """Build the runtime over an open database; for the command line, servers and tests.
+
+    Beside what `build_graph` takes: the time, a planner of your own, and the goal of a thread on which none is stated.
+    """
     _keep_secrets(settings)
     registry, clock, roles = Registry(tools), clock or SystemClock(), models or passed(model)
     beside = checkpointer is not None and not isinstance(lie_in(checkpointer), Elsewhere)
     artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else DatabaseArtifacts(database, beside)
-    bodies, inbox = Bodies(artifacts, settings.inline_bytes), GoalInbox(database)
-    caller = Caller(registry, settings.step_timeout)
+    inbox, gate = GoalInbox(database), Gate(Leases(database, settings.lease_seconds), settings.busy)
+    caller, journal = Caller(registry, settings.step_timeout), DatabaseJournal(database, settings.inline_bytes)
+    shared = _Shared(
+        registry=registry,
+        caller=caller,
+        runner=ToolRunner(registry, caller, journal, None),
+        bodies=Bodies(artifacts, settings.inline_bytes),
+        inbox=inbox,
+        clock=clock,
+        planner=planner,
+        goal=goal or Goal(),
+    )
+
+    @lru_cache(maxsize=_VARIANTS)
+    def under(context: RunContext) -> LoopGraph:
+        chosen = settings.under(context)
+        nodes, inner = _nodes(shared, chosen, named(chosen) if context.model else roles)
+        return draw(nodes, gate, checkpointer, store, inner, settings.deltas)
+
+    graph = under(RunContext())
+    graph.change_goal, graph.effects, graph.under = inbox.put, journal.entries, under
+    return graph
+
+
+_VARIANTS = 32
+"""Graphs that are kept for contexts; one more is made again when it is asked for."""
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What is the same under whichever context a run goes on."""
+
+    registry: Registry
+    caller: Caller
+    runner: ToolRunner
+    bodies: Bodies
+    inbox: GoalInbox
+    clock: Clock
+    planner: Planner | None
+    goal: Goal
+
+
+def _nodes(
+    shared: _Shared, settings: Settings, roles: Models
+) -> tuple[dict[Phase, PhaseNode], Pregel[Any, Any, Any, Any] | None]:
+    """The phase nodes under some settings, and the graph that runs inside the executor when there is a model."""
+    registry, bodies, clock, inbox = shared.registry, shared.bodies, shared.clock, shared.inbox
     react, patcher, scope_model = _model_ports(roles, registry, settings)
     consent = _consent(registry, settings)
-    journal = DatabaseJournal(database, settings.inline_bytes)
-    runner = ToolRunner(registry, caller, journal, react, consent)
-    asks, readers = settings.escalation == "ask", roles.any or planner is not None
-    planner = planner or choose_planner(registry, roles.planner, roles.replanner, settings.persona)
+    runner = shared.runner.under(react, consent)
+    asks, readers = settings.escalation == "ask", roles.any or shared.planner is not None
+    planner = shared.planner or choose_planner(registry, roles.planner, roles.replanner, settings.persona)
     contracts, limits = registry.contracts, settings.limits
-    dispatcher, verifier = Dispatcher(limits, consent, bodies, inbox, clock), Verifier(caller, bodies, clock)
+    dispatcher, verifier = Dispatcher(limits, consent, bodies, inbox, clock), Verifier(shared.caller, bodies, clock)
     executor = Executor(runner, bodies, clock, settings.jitter, settings.prices)
     nodes: dict[Phase, PhaseNode] = {
-        Phase.INTAKE: Intake(clock, Sight(contracts, registry.plannable, react is not None, settings.demanded)),
+        Phase.INTAKE: Intake(
+            clock, Sight(contracts, registry.plannable, react is not None, settings.demanded), shared.goal
+        ),
         Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock, limits, settings.prices),
         Phase.DISPATCHER: dispatcher,
         Phase.EXECUTOR: Round(executor, verifier, dispatcher),
@@ -140,11 +195,7 @@ def assemble(
         Phase.ESCALATOR: Escalator(asks, readers, consent, limits, registry.schemas(), bodies, inbox, clock),
         Phase.FINISHER: Finisher(bodies, clock),
     }
-    gate = Gate(Leases(database, settings.lease_seconds), settings.busy)
-    graph = draw(nodes, gate, checkpointer, store, deltas=settings.deltas)
-    graph.change_goal = inbox.put
-    graph.effects = journal.entries
-    return graph
+    return nodes, react.graph if react is not None else None
 
 
 def _keep_secrets(settings: Settings) -> None:
@@ -176,7 +227,7 @@ def _consent(registry: Registry, settings: Settings) -> Consent:
 
 def _model_ports(
     models: Models, registry: Registry, settings: Settings
-) -> tuple[ReactLoop | None, Patcher | None, ScopeModel | None]:
+) -> "tuple[ReactLoop | None, Patcher | None, ScopeModel | None]":
     """What models add. Loaded only when there is one: contract goals need none of it."""
     if not models.any:
         return None, None, None

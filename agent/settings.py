@@ -4,11 +4,12 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PositiveFloat, SecretStr, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PositiveFloat, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from agent.core.consent import Approve
 from agent.core.limits import Limits
+from agent.core.mistake import first_mistake
 from agent.core.provenance import Untraced
 from agent.core.spending import Price
 from agent.core.triage import Strategy
@@ -130,3 +131,42 @@ class Settings(BaseSettings):
     def demanded(self) -> Strategy | None:
         """The strategy for all goals; None: whatever fits."""
         return None if self.strategy == "auto" else Strategy(self.strategy)
+
+    def under(self, context: "RunContext") -> "Settings":
+        """These settings as one call wants them."""
+        told = {name: getattr(context, name) for name in context.model_fields_set - {"limits"}}
+        limits = {name: getattr(context.limits, name) for name in context.limits.model_fields_set}
+        said = {name: each for name, each in told.items() if each is not None}
+        return self.model_copy(update={**said, "limits": self.limits.model_copy(update=limits)})
+
+
+class RunContext(Value):
+    """What one call wants otherwise than the settings have it: `graph.invoke(..., context={"limits": {"money": 5}})`.
+
+    It counts for that call; a run that is resumed under another context goes on under that one.
+    """
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    model: str | None = None
+    """Chat model of every role that the settings give none of its own, as `openai:gpt-5`; keys stay where they are."""
+    limits: Limits = Limits()
+    """What the run may use; a field that is not given stays as it is set."""
+    approve: Approve | None = None
+    """Which calls wait for a person's word: `never`, `non_idempotent` or `mutating`."""
+    approve_tools: Annotated[tuple[str, ...] | None, BeforeValidator(words)] = None
+    """Tools whose calls wait for it in any case."""
+    escalation: Literal["ask", "finish"] | None = None
+    """What happens when no rung is left: `ask` a person, or `finish` with what was achieved."""
+
+    @classmethod
+    def of(cls, given: object) -> "RunContext":
+        """The context of a call.
+
+        Raises:
+            ValueError: a field that is not there, or a value that does not fit.
+        """
+        try:
+            return given if isinstance(given, cls) else cls.model_validate(given or {})
+        except ValidationError as error:
+            raise ValueError(first_mistake(error, "context", cls.model_fields)) from error

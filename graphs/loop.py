@@ -4,17 +4,21 @@ One asynchronous definition of every node serves `ainvoke` as it is, and `invoke
 thread of its own that lives as long as the call.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.graph import Graph
 from langgraph._internal._config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphDrained
 from langgraph.graph import END, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
 from langgraph.runtime import RunControl
 from langgraph.store.base import BaseStore
 from langgraph.types import Command, StateSnapshot
@@ -28,25 +32,27 @@ from agent.nodes.round import PhaseNode
 from agent.nodes.scope import KEY, Portal, RunScope
 from agent.nodes.state import RunInput, RunState, written
 from agent.secrecy import said
+from agent.settings import RunContext
 from agent.store.fence import fenced
 from agent.store.hold import KEY as HOLD
 from agent.store.hold import Hold
 from agent.store.packing import packing
 from agent.store.serde import trusting
+from graphs.entry import entered, fitting, observes, taken_in
 from graphs.gate import Gate
 from graphs.tracing import Effects, scored, traced
 
 PORTAL = "__run_portal"
 """Where the event loop of a synchronous call rides in `config["configurable"]`."""
 
-_NOT_CONSTRUCTED = ("_serde_allowlist", "change_goal", "effects", "gate", "grace")
+_NOT_CONSTRUCTED = ("_serde_allowlist", "change_goal", "effects", "gate", "grace", "inner", "under")
 """Ours, and which types a strict deserialiser may revive: without it a server reads our values back as mappings."""
 
 RECURSION_LIMIT = 1_000_000
 """LangGraph's own limit ends a run by an exception; ours are `Limits`, which end it through the finisher."""
 
 
-class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
+class LoopGraph(CompiledStateGraph[RunState, RunContext, RunInput, RunState]):
     """The compiled loop. Each call has a scope for the steps in flight, closed when the call ends."""
 
     change_goal: Callable[[str, Goal], None]
@@ -57,6 +63,10 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
     """Lets one call at a time work on a thread."""
     grace: float = 30.0
     """Seconds that a write in flight may take to finish when a call is cancelled."""
+    inner: Pregel[Any, Any, Any, Any] | None = None
+    """What runs inside the executor when a model carries out a step; drawn, and never resumed on its own."""
+    under: "Callable[[RunContext], LoopGraph] | None" = None
+    """This graph as a call under some context runs it."""
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Run synchronously; `invoke` comes through here as well.
@@ -66,23 +76,26 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
             Busy: another call works on the thread, and `Settings.busy` says not to wait for it.
             Superseded: this process was stopped for so long that another has taken the thread over.
         """
-        input = _said(input)
+        loop, given = self._under(kwargs.pop("context", None)), taken_in(_said(input), config)
         with Portal() as portal, portal.within(self._call(config)) as scope:
-            if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
+            if _is_answer(given) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
                 _refuse_unasked(self.get_state(config))
             with _pausing(scope):
-                yield from super().stream(input, _scoped(config, scope, portal), **self._kept(config, scope, kwargs))
+                kept = self._kept(config, scope, kwargs)
+                yield from super(LoopGraph, loop).stream(given, _scoped(config, scope, portal), **kept)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Run asynchronously; `ainvoke` comes through here as well."""
-        input = _said(input)
+        # in a thread: a model's client reads its certificates from disk
+        loop = await asyncio.to_thread(self._under, kwargs.pop("context", None))
+        given = taken_in(_said(input), config)
         async with self._call(config) as scope:
-            if _is_answer(input) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
+            if _is_answer(given) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
                 _refuse_unasked(await self.aget_state(config))
             with _pausing(scope):
-                given = _scoped(config, scope, None)
+                kept = self._kept(config, scope, kwargs)
                 # closed by name: dropped, it would end some time after the run that it is a part of
-                parts: Any = super().astream(input, given, **self._kept(config, scope, kwargs))
+                parts: Any = super(LoopGraph, loop).astream(given, _scoped(config, scope, None), **kept)
                 async with aclosing(parts):
                     async for part in parts:
                         yield part
@@ -111,27 +124,54 @@ class LoopGraph(CompiledStateGraph[RunState, None, RunInput, RunState]):
         _refuse_unnamed(config)
         return super().aget_state_history(config, **kwargs)
 
-    def update_state(
-        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
-    ) -> RunnableConfig:
-        """Edit the state. Another goal, or other facts, count as stated: `invoke(None)` goes on from there."""
-        return super().update_state(config, said(values), as_node or _entry(values), task_id)
+    def _under(self, context: object) -> "LoopGraph":
+        """This graph, as a call under the context runs it.
 
-    async def aupdate_state(
-        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
-    ) -> RunnableConfig:
+        Raises:
+            ValueError: the context has a field that is not there, or a value that does not fit.
+        """
+        asked = RunContext.of(context)
+        if self.under is None or asked == RunContext():
+            return self
+        return self.copy({"nodes": self.under(asked).nodes})
+
+    def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """The graph to draw; with `xray` the inner loop of the executor as well, when a model is there to run it."""
+        return super(LoopGraph, self._opened() if xray else self).get_graph(config, xray=xray)
+
+    async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """The same, asynchronously."""
-        return await super().aupdate_state(config, said(values), as_node or _entry(values), task_id)
+        return await super(LoopGraph, self._opened() if xray else self).aget_graph(config, xray=xray)
+
+    def _opened(self) -> "LoopGraph":
+        if self.inner is None:
+            return self
+        executor = copy(self.nodes[Phase.EXECUTOR.value])
+        executor.subgraphs = [self.inner]
+        return self.copy({"nodes": {**self.nodes, Phase.EXECUTOR.value: executor}})
 
     def bulk_update_state(self, config: RunnableConfig, supersteps: Any) -> RunnableConfig:
-        """Edit the state, step by step; all edits come through here. It holds the thread, as a run does."""
+        """Edit the state; all edits come through here. It holds the thread, as a run does.
+
+        Another goal, facts or a message count as stated, and so does another world or plan when the run has ended:
+        `invoke(None)` goes on from there.
+
+        Raises:
+            ValueError: the state has no such channel, or a value does not fit; nothing is changed.
+        """
+        edits = [[fitting(each._replace(values=said(each.values))) for each in together] for together in supersteps]
         with Portal() as portal, portal.within(self._held(config)) as hold:
-            return super().bulk_update_state(_holding(config, hold), supersteps)
+            ended = any(map(observes, edits)) and not self.get_state(config).next
+            entered = [each for together in edits for each in entered(together, ended)]
+            return super().bulk_update_state(_holding(config, hold), entered)
 
     async def abulk_update_state(self, config: RunnableConfig, supersteps: Any) -> RunnableConfig:
         """The same, asynchronously."""
+        edits = [[fitting(each._replace(values=said(each.values))) for each in together] for together in supersteps]
         async with self._held(config) as hold:
-            return await super().abulk_update_state(_holding(config, hold), supersteps)
+            ended = any(map(observes, edits)) and not (await self.aget_state(config)).next
+            entered = [each for together in edits for each in entered(together, ended)]
+            return await super().abulk_update_state(_holding(config, hold), entered)
 
     @asynccontextmanager
     async def _call(self, config: RunnableConfig | None) -> AsyncIterator[RunScope]:
@@ -191,20 +231,20 @@ def draw(
     gate: Gate,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     store: BaseStore | None = None,
-    name: str = "kintsugi",
+    inner: Pregel[Any, Any, Any, Any] | None = None,
     deltas: bool = True,
 ) -> LoopGraph:
     """Compile the loop from the phase table and one node for each phase."""
     state, given = (RunState, RunInput) if deltas else (without_deltas(RunState), without_deltas(RunInput))
-    builder = StateGraph(state, input_schema=given, output_schema=state)
+    builder = StateGraph(state, context_schema=RunContext, input_schema=given, output_schema=state)
     for phase, node in nodes.items():
         builder.add_node(phase.value, _Node(node, phase))
         targets: dict[Hashable, str] = {to.value: END if to is Phase.END else to.value for to in LEGAL[phase]}
         builder.add_conditional_edges(phase.value, _Route(), targets)
     builder.set_entry_point(START.value)
     saver = fenced(trusting(packing(checkpointer)), gate.leases.where) if checkpointer is not None else None
-    loop = _loop(builder.compile(checkpointer=saver, store=store, name=name).__dict__)
-    loop.gate = gate
+    loop = _loop(builder.compile(checkpointer=saver, store=store, name="kintsugi").__dict__)
+    loop.gate, loop.inner = gate, inner
     return loop
 
 
@@ -234,12 +274,6 @@ def _said(given: Any) -> Any:
     if isinstance(given, Command):
         return replace(given, resume=said(given.resume), update=said(given.update))
     return said(given)
-
-
-def _entry(values: Any) -> str | None:
-    """Where an edit comes in: what a caller may state comes in where callers state it, whatever the run was doing."""
-    stated = isinstance(values, Mapping) and bool(values) and set(values) <= {"goal", "facts"}
-    return "__start__" if stated else None
 
 
 def _is_answer(given: object) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from agent.core.family import expand
 from agent.core.predicate import Judgement, Predicate, Verdict, judge, reads
@@ -23,24 +23,36 @@ class Criterion(Value):
     A criterion without a predicate needs a judge model; without one it stays unverifiable.
     """
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     id: str
+    """Names it; no other criterion of the goal has it."""
     text: str = ""
+    """The sentence."""
     predicate: Predicate | None = None
+    """The check, in CEL: `artifacts.report.rows > 0`."""
 
 
 class Goal(Value):
     """What to reach: free text, wanted artifacts, criteria, constraints and given values."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     text: str = ""
+    """The goal in words. Alone it needs a model to plan it."""
     wants: Names = ()
+    """Names of the artifacts to make; planned over tool contracts, without a model."""
     criteria: tuple[Criterion, ...] = ()
+    """What has to hold at the end."""
     constraints: tuple[str, ...] = ()
+    """What a planning model has to respect."""
     given: dict[ArtifactName, JsonValue] = Field(default_factory=dict)
     """Artifacts that exist from the start; their producer is the goal."""
     again: Names = ()
     """Wants to make anew though they hold, also by a write that is made once otherwise. Each revision of a goal asks
     for that once: the same goal stated twice is one wish, and a replan or a resume does not repeat it."""
     revision: int = 1
+    """Counts the changes of intent; the runtime counts."""
 
     @model_validator(mode="before")
     @classmethod

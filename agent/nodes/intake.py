@@ -39,14 +39,16 @@ class Sight:
 class Intake:
     """Takes in what the caller states and opens a run on it."""
 
-    def __init__(self, clock: Clock, sight: Sight = Sight()) -> None:
-        """Args: the time; what triage sees besides the goal."""
+    def __init__(self, clock: Clock, sight: Sight = Sight(), goal: Goal = Goal()) -> None:  # noqa: B008 - frozen
+        """Args: the time; what triage sees besides the goal; the goal of a thread on which none is stated."""
         self._clock = clock
         self._sight = sight
+        self._goal = goal
 
     async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Open a run. The ledger starts afresh; world and plan are kept."""
-        goal = _stated(state)
+        stated = _stated(state)
+        goal = self._goal if stated.same_intent(Goal()) else stated
         # a person may have marked an artifact between two runs: what was made from it follows
         world = settle(with_facts(state.get("world") or World(), state.get("facts") or {}))
         plan = follow(world, state.get("plan") or Plan())

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from copy import copy
 
 from agent.core.consent import Consent
 from agent.core.contract import EffectClass
@@ -45,6 +46,12 @@ class ToolRunner:
         self._caller = caller
         self._writes = Writes(registry, caller, journal)
         self._react = react
+
+    def under(self, react: ReactLoop | None, consent: Consent) -> "ToolRunner":
+        """One with another inner loop and policy; each knows of the writes that the other has in flight."""
+        other = copy(self)
+        other._react, other._consent = react, consent
+        return other
 
     async def run(self, task: Task) -> Result:
         """Try the step once. Never throws; a failure is in `Result.error`."""

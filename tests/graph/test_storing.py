@@ -1,6 +1,7 @@
 """What lies in a checkpoint comes back equal, strictly read, and a value edited as a mapping behaves the same."""
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
 
 from agent import Limits, Settings, build_graph
 from agent.core.phase import Phase
@@ -119,21 +121,84 @@ def test_a_value_edited_as_a_mapping_is_validated_and_behaves_the_same(channel: 
 
 
 @pytest.mark.parametrize(
-    ("channel", "edit"),
+    ("channel", "edit", "why"),
     [
-        ("plan", {"steps": [{"id": "x"}]}),
-        ("world", {"artifacts": {"a": {"name": "a"}}}),
-        ("goal", {"criteria": ["artifacts.a =="]}),
-        ("ledger", {"tokens": "many"}),
-        ("plan", {"stepz": []}),
+        ("plan", {"steps": [{"id": "x"}]}, "plan.steps.0.intent: it has to be given"),
+        ("world", {"artifacts": {"a": {"name": "a"}}}, "world.artifacts.a.digest: it has to be given"),
+        ("goal", {"criteria": ["artifacts.a =="]}, "goal.criteria.0.predicate: predicate does not compile at position"),
+        ("goal", {"wantz": ["a"]}, "goal.wantz: there is no such field; there are: text, wants, criteria"),
+        ("ledger", {"tokens": "many"}, "ledger.tokens: input should be a valid integer"),
+        ("plan", {"stepz": []}, "plan.stepz: there is no such field; there are: revision"),
+        ("facts", 3, "facts: input should be a valid dictionary, not 3"),
+        ("phase", "nowhere", "phase: input should be 'intake', 'planner'"),
+        ("outcome", {"status": "good"}, "outcome.status: input should be 'satisfied'"),
+        ("attempts", 3, "attempts: input should be a valid tuple, not 3"),
+        ("move", {"move": "dance"}, "move: input tag 'dance'"),
+        ("granted", {"moneyy": 3}, "there is no limit 'moneyy'"),
+        ("trace", [{"event": "noise"}], "trace.0: input tag 'noise'"),
+        ("messages", [{"text": "hello"}], "messages: Message dict must contain 'role' and 'content'"),
+        ("gaol", {"wants": ["a"]}, "the state has no 'gaol'; it has: goal, "),
     ],
 )
-def test_an_edit_that_makes_no_sense_is_refused_and_loses_nothing(channel: str, edit: dict[str, Any]) -> None:
+def test_an_edit_that_makes_no_sense_is_refused_in_a_sentence_and_loses_nothing(
+    channel: str, edit: Any, why: str
+) -> None:
     graph = build_graph([Calls().tool("a")], settings=calm(), checkpointer=InMemorySaver())
-    end = run(graph, goal("a"))
-    with pytest.raises(ValueError, match=r"validation|position"):
-        graph.update_state(thread(), {channel: edit}, as_node="intake")
-    assert graph.get_state(thread()).values[channel] == end[channel]
+    run(graph, goal("a"))
+    before = graph.get_state(thread())
+    for node in (None, "finisher"):
+        with pytest.raises(ValueError, match=re.escape(why)) as refused:
+            graph.update_state(thread(), {channel: edit}, as_node=node)
+        assert "\n" not in str(refused.value)
+    assert graph.get_state(thread()) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"gaol": {"wants": ["a"]}}, "the input has no 'gaol'; it has: goal, facts, messages"),
+        ({"plan": {}}, "the input has no 'plan'"),
+        ({"goal": 3}, "goal: input should be a valid dictionary"),
+        ({"goal": {"wantz": []}}, "goal.wantz: there is no such field"),
+        ({"facts": []}, "facts: input should be a valid dictionary"),
+        (Command(update={"gaol": 1}), "the state has no 'gaol'"),
+    ],
+)
+async def test_an_input_that_makes_no_sense_is_refused_in_a_sentence_and_loses_nothing(given: Any, why: str) -> None:
+    calls = Calls()
+    graph = build_graph([calls.tool("a")], settings=calm(), checkpointer=InMemorySaver())
+    run(graph, goal("a"))
+    before = graph.get_state(thread())
+    with pytest.raises(ValueError, match=re.escape(why)):
+        graph.invoke(given, thread())
+    with pytest.raises(ValueError, match=re.escape(why)):
+        await graph.ainvoke(given, thread())
+    assert graph.get_state(thread()) == before
+    assert calls == {"make_a": 1}
+
+
+def test_what_is_left_empty_in_a_form_says_nothing() -> None:
+    graph = build_graph([Calls().tool("a")], settings=calm(), checkpointer=InMemorySaver())
+    given: Any = {"goal": {"wants": ["a"]}, "facts": None, "messages": None}
+    assert graph.invoke(given, thread())["outcome"].status == "satisfied"
+    graph.update_state(thread(), {"facts": {"season": "winter"}, "goal": None})
+    end = run(graph, None)
+    assert (end["outcome"].status, end["goal"].revision) == ("satisfied", 1)
+    assert end["world"].facts["season"].value == "winter"
+
+
+@pytest.mark.parametrize("channel", ["world", "plan"])
+def test_a_world_or_plan_edited_after_the_end_is_taken_in_when_the_run_goes_on(channel: str) -> None:
+    calls = Calls()
+    graph = build_graph([calls.tool("a"), calls.tool("b", "a")], settings=calm(), checkpointer=InMemorySaver())
+    edited = run(graph, goal("b"))[channel].model_dump(mode="json")
+    if channel == "world":
+        edited["artifacts"]["a"]["mark"] = {"cause": "I do not believe it", "root": True}
+    graph.update_state(thread(), {channel: edited if channel == "world" else {}})
+    assert graph.get_state(thread()).next == ("intake",)
+    end = run(graph, None)
+    assert (end["outcome"].status, end["ledger"].run) == ("satisfied", 2)
+    assert calls == {"make_a": 2 if channel == "world" else 1, "make_b": 1}
 
 
 def test_a_person_can_mark_an_artifact_and_have_it_made_again() -> None:
