@@ -162,16 +162,16 @@ class LoopGraph(CompiledStateGraph[RunState, RunContext, RunInput, RunState]):
         edits = [[fitting(each._replace(values=said(each.values))) for each in together] for together in supersteps]
         with Portal() as portal, portal.within(self._held(config)) as hold:
             ended = any(map(observes, edits)) and not self.get_state(config).next
-            entered = [each for together in edits for each in entered(together, ended)]
-            return super().bulk_update_state(_holding(config, hold), entered)
+            steps = [each for together in edits for each in entered(together, ended)]
+            return super().bulk_update_state(_holding(config, hold), steps)
 
     async def abulk_update_state(self, config: RunnableConfig, supersteps: Any) -> RunnableConfig:
         """The same, asynchronously."""
         edits = [[fitting(each._replace(values=said(each.values))) for each in together] for together in supersteps]
         async with self._held(config) as hold:
             ended = any(map(observes, edits)) and not (await self.aget_state(config)).next
-            entered = [each for together in edits for each in entered(together, ended)]
-            return await super().abulk_update_state(_holding(config, hold), entered)
+            steps = [each for together in edits for each in entered(together, ended)]
+            return await super().abulk_update_state(_holding(config, hold), steps)
 
     @asynccontextmanager
     async def _call(self, config: RunnableConfig | None) -> AsyncIterator[RunScope]:

@@ -63,8 +63,8 @@ def _whole(hint: Any) -> Any:
     if get_origin(hint) is NotRequired:
         return NotRequired[_whole(*get_args(hint))]
     typ, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    deltas = [each for each in more if isinstance(each, DeltaChannel)]
-    return Annotated[typ, Whole(typ, _one_by_one(deltas[0].reducer))] if deltas else hint
+    *told, last = more or (None,)
+    return Annotated[(typ, *told, Whole(typ, _one_by_one(last.reducer)))] if isinstance(last, DeltaChannel) else hint
 
 
 @cache  # the same reducer gives the same again: LangGraph compares the channels of state and input

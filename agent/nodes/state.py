@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired, TypeVar
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite
-from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict  # pydantic, and so Studio's forms, refuse the one of Python 3.11
 
 from agent.core.change import (
@@ -140,17 +140,33 @@ class RunState(TypedDict):
     """Chat mode: a human message states the goal, the report comes back."""
 
 
-@with_config(ConfigDict(use_attribute_docstrings=True))
 class RunInput(TypedDict):
     """What a caller gives: a goal or a chat message, and what they know. None of it has to be given again."""
 
-    goal: NotRequired[Annotated[Goal, Added(take_goals, snapshot_frequency=SNAPSHOTS)]]
-    """What to reach: `{"wants": ["report"]}`, or, with a model, `{"text": "..."}`. Another one changes the intent;
-    what is finished and still serves is kept."""
-    facts: NotRequired[Annotated[dict[str, JsonValue], Added(take_facts, snapshot_frequency=SNAPSHOTS)]]
-    """Things that are known and that no step makes, by name; predicates read them as `facts.name`."""
-    messages: NotRequired[Annotated[list[AnyMessage], add_messages]]
-    """Chat: with a model, the last message of a person states the goal."""
+    goal: NotRequired[
+        Annotated[
+            Goal,
+            Field(
+                description='What to reach, as {"wants": ["report"]} or, with a model, {"text": "..."}. '
+                "Another one changes the intent; what is finished and still serves is kept."
+            ),
+            Added(take_goals, snapshot_frequency=SNAPSHOTS),
+        ]
+    ]
+    facts: NotRequired[
+        Annotated[
+            dict[str, JsonValue],
+            Field(description="What is known and no step makes, by name; predicates read it as `facts.name`."),
+            Added(take_facts, snapshot_frequency=SNAPSHOTS),
+        ]
+    ]
+    messages: NotRequired[
+        Annotated[
+            list[AnyMessage],
+            Field(description="Chat: with a model, the last message of a person states the goal."),
+            add_messages,
+        ]
+    ]
 
 
 class RunUpdate(TypedDict, total=False):

@@ -16,7 +16,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[2]
-POLLS, PAUSE = 480, 0.25
+POLLS, PAUSE = 1200, 0.25
 """A first start on a busy machine reads many modules."""
 
 _STARTED: dict[int, subprocess.Popen[bytes]] = {}

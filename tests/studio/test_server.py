@@ -49,4 +49,4 @@ def test_without_tools_the_graph_is_there_and_says_how_to_name_some(
     graph = make_graph(Settings(home=tmp_path, tools=None))
     assert "name some in KINTSUGI_TOOLS" in caplog.text
     assert graph.get_graph().edges
-    assert graph.checkpointer is graph.store is None  # the server refuses a graph that brings its own
+    assert (graph.checkpointer, graph.store) == (None, None)  # the server refuses a graph that brings its own
