@@ -86,9 +86,9 @@ class LoopGraph(CompiledStateGraph[RunState, RunContext, RunInput, RunState]):
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Run asynchronously; `ainvoke` comes through here as well."""
+        context, given = kwargs.pop("context", None), taken_in(_said(input), config)
         # in a thread: a model's client reads its certificates from disk
-        loop = await asyncio.to_thread(self._under, kwargs.pop("context", None))
-        given = taken_in(_said(input), config)
+        loop = self if context is None else await asyncio.to_thread(self._under, context)
         async with self._call(config) as scope:
             if _is_answer(given) and isinstance(self.checkpointer, BaseCheckpointSaver) and config:
                 _refuse_unasked(await self.aget_state(config))
