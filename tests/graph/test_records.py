@@ -13,5 +13,5 @@ async def test_records_are_streamed_as_they_are_written() -> None:
         [each async for each in graph.astream({"goal": goal("x")}, thread(), stream_mode=["custom", "values"])],
     ):
         streamed = [part for mode, part in parts if mode == "custom"]
-        assert [each.event for each in streamed][:3] == ["run_started", "planned", "step_started"]
+        assert [each.event for each in streamed][:4] == ["run_started", "triaged", "planned", "step_started"]
         assert streamed == parts[-1][1]["trace"]

@@ -67,11 +67,11 @@ async def test_what_a_node_wrote_can_be_edited_as_studio_shows_it(desk: Desk) ->
     shown: Any = None
     history = await desk.client.threads.get_history(desk.thread, limit=100)
     for each in history:
-        shown = next((task for task in each["tasks"] if task["name"] == "verifier"), shown)
+        shown = next((task for task in each["tasks"] if task["name"] == "executor"), shown)
         if shown is not None:
             break
     values = {name: each for name, each in shown["result"].items() if name != "trace"}
-    await desk.client.threads.update_state(desk.thread, values, as_node="verifier", checkpoint=each["checkpoint"])
+    await desk.client.threads.update_state(desk.thread, values, as_node="executor", checkpoint=each["checkpoint"])
     final = await desk.run()
     assert final["outcome"]["status"] == "satisfied"
     assert desk.server.effects("paid", desk.purse) == 1

@@ -4,8 +4,7 @@ from typing import Any
 
 from tests.studio.driving import Desk
 
-_STEP = ["dispatcher", "executor", "verifier"]
-PHASES = ["intake", "dispatcher", "planner", *_STEP, *_STEP, "dispatcher", "finisher"]
+PHASES = ["intake", "dispatcher", "planner", "dispatcher", "executor", "executor", "dispatcher", "finisher"]
 
 
 def _steps(world: dict[str, Any]) -> set[str]:
