@@ -118,6 +118,25 @@ def test_a_call_that_a_person_has_edited_is_what_a_later_plan_makes() -> None:
     assert (values(end), desk.there) == ({"pay": "cash", "mail": "cash"}, ["cash"])
 
 
+def test_an_edited_call_whose_answer_is_lost_too_is_found_by_a_later_plan_and_not_made_again() -> None:
+    desk, counted = Desk(), Calls()
+
+    def writes(by: str) -> str:
+        desk.there.append(by)
+        raise TimeoutError("timed out")
+
+    pay = counted.tool("pay", "", writes, takes="by", args={"by": "card"}, needs="", **WRITES)
+    tools = [pay, counted.tool("mail", "pay", lambda pay: pay), counted.tool("note", "")]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    (card,) = questions(run(graph, goal("pay")))
+    edited = graph.invoke(Command(resume={card: {"choice": "edit", "args": {"by": "cash"}}}), thread())
+    (cash,) = questions(edited)
+    graph.invoke(Command(resume={cash: {"choice": "skip", "reason": "not now"}}), thread())
+    run(graph, goal("note"))
+    end = run(graph, goal("mail"))
+    assert (desk.there, len(questions(end))) == (["card", "cash"], 1)
+
+
 # --- a look that fails is no change -----------------------------------------------------------------------------
 
 
