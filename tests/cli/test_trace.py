@@ -33,7 +33,7 @@ def test_every_decision_of_a_run_follows_until_a_record_lies(cli: Cli) -> None:
     said = cli("trace", "t", "--verify").stdout
     assert said.endswith("decisions were made once more, and all follow from their records\n")
     made = lines(cli("trace", "t", "--verify", "--json").stdout)
-    assert {each["event"] for each in made} == {"planned", "committed", "ended"}
+    assert {each["event"] for each in made} == {"triaged", "planned", "committed", "ended"}
     assert all(each["differs"] == [] for each in made)
     written = lines(cli("trace", "t", "--json").stdout)
     assert [written[each["record"]]["event"] for each in made] == [each["event"] for each in made]

@@ -91,7 +91,7 @@ def test_cosmetic_changes_of_a_query_are_none_also_for_a_tool_that_nobody_declar
     plan = drafted(calls("base"), instructs("answer", "search"), wants=["base", "answer"])
     queries = [("competitor pricing", 1), ("competitor pricing ", 1), ("Competitor Pricing", 2)]
     replies = [calling("search", query=query, page=page) for query, page in queries]
-    end, model = played([counted.tool("base"), search], TEXT, plan, *replies)
+    end, model = played([counted.tool("base"), search], TEXT, plan, *replies, untraced="off")
     assert counted == {"make_base": 1, "search": 2}
     assert "The arguments are not the problem" in told(model)
     assert (end["outcome"].status, values(end)) == ("handed_over", {"base": 1})
@@ -124,7 +124,7 @@ def test_what_was_read_before_a_write_is_read_again() -> None:
     ]
     plan = drafted(calls("base"), instructs("answer", "read", "add"), wants=["base", "answer"])
     replies = [calling("read"), calling("add", line="x"), calling("read"), calling("add", line="y"), calling("read")]
-    end, model = played(tools, TEXT, plan, *replies, calling("submit", answer=1))
+    end, model = played(tools, TEXT, plan, *replies, calling("submit", answer=1), untraced="off")
     assert counted["read"] == 3
     assert '["x","y"]' in told(model)
     assert end["outcome"].status == "satisfied"
