@@ -158,6 +158,8 @@ class RunContext(Value):
     """Tools whose calls wait for it in any case."""
     escalation: Literal["ask", "finish"] | None = None
     """What happens when no rung is left: `ask` a person, or `finish` with what was achieved."""
+    strategy: Literal["auto", "single", "one_pass", "full"] | None = None
+    """How much machinery the goal gets: `single`, `one_pass`, `full`, or `auto` for what fits."""
 
     @classmethod
     def of(cls, given: object) -> "RunContext":

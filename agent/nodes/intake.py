@@ -1,6 +1,5 @@
 """Intake: a new run, the same goal once more, a changed goal, or a chat message. Nothing finished is forgotten."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -20,7 +19,7 @@ from agent.nodes.state import RunState, RunUpdate, take_goal
 from agent.ports import Clock
 
 STRATEGY = "strategy"
-"""Where a caller demands one for a call: in `config["configurable"]`, or in the graph's context."""
+"""Where a caller demands one for a call in `config["configurable"]`; a context is settings of one call."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +84,7 @@ def _demanded(config: RunnableConfig) -> Strategy | None:
     Raises:
         ValueError: there is no such strategy.
     """
-    given = config.get("configurable", {})
-    context = getattr(given.get("__pregel_runtime"), "context", None)
-    said = given.get(STRATEGY) or (context.get(STRATEGY) if isinstance(context, Mapping) else None)
+    said = config.get("configurable", {}).get(STRATEGY)
     if said in (None, "", "auto"):
         return None
     if said not in set(Strategy):

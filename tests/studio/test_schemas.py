@@ -43,7 +43,7 @@ async def test_what_a_caller_fills_in_is_small_and_every_field_is_described(desk
 async def test_the_context_offers_model_limits_and_approval_and_describes_them(desk: Desk) -> None:
     schemas: Any = await desk.client.assistants.get_schemas(await _assistant(desk, "kintsugi"))
     form = schemas["context_schema"]
-    assert set(form["properties"]) == {"model", "limits", "approve", "approve_tools", "escalation"}
+    assert set(form["properties"]) == {"model", "limits", "approve", "approve_tools", "escalation", "strategy"}
     assert not form.get("required")
     assert all(each.get("description") for each in form["properties"].values())
 
