@@ -75,12 +75,13 @@ def asking(tool: str, args: dict[str, JsonValue]) -> Iterator[None]:
     desk = _DESK.get()
     answers = desk.answers(Call(tool=tool, args=args)) if desk else []
     around = var_child_runnable_config.get() or {}
+    told = {CONFIG_KEY_CHECKPOINT_NS: "", **around.get("configurable", {})}
+    # a graph that the tool runs keeps its checkpoints below the node's, and not in the place of the run's own
     own = {
-        CONFIG_KEY_SCRATCHPAD: _scratchpad(answers),
+        CONFIG_KEY_SCRATCHPAD: _scratchpad(answers, told.get(CONFIG_KEY_SCRATCHPAD)),
         CONFIG_KEY_SEND: lambda _: None,
-        CONFIG_KEY_CHECKPOINT_NS: "",
     }
-    token = var_child_runnable_config.set({**around, "configurable": {**around.get("configurable", {}), **own}})
+    token = var_child_runnable_config.set({**around, "configurable": {**told, **own}})
     try:
         yield
     except GraphInterrupt as raised:
@@ -106,7 +107,8 @@ def noted(tool: str, args: dict[str, JsonValue], asks: Asks) -> ErrorFacts:
     return ErrorFacts(kind=ASKS, type="GraphInterrupt", message=f"{tool} asks a person: {said}")
 
 
-def _scratchpad(answers: list[JsonValue]) -> PregelScratchpad:
+def _scratchpad(answers: list[JsonValue], of_the_node: PregelScratchpad | None) -> PregelScratchpad:
+    """Answers of one call; the graphs that are run below a node are numbered for all its calls together."""
     return PregelScratchpad(
         step=0,
         stop=0,
@@ -114,5 +116,5 @@ def _scratchpad(answers: list[JsonValue]) -> PregelScratchpad:
         interrupt_counter=count().__next__,
         get_null_resume=lambda _: None,
         resume=list(answers),
-        subgraph_counter=count().__next__,
+        subgraph_counter=of_the_node.subgraph_counter if of_the_node else count().__next__,
     )

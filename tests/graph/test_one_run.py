@@ -154,8 +154,6 @@ def test_a_graph_inside_another_holds_its_thread_with_it(saver):
 
 @pytest.mark.parametrize("where", [None, "t", "u"], ids=["the same call", "the same thread", "another thread"])
 def test_a_tool_that_runs_the_graph_itself_never_waits_for_its_own_run(saver, where):
-    if where is None:
-        pytest.xfail("known gap: a tool that runs its own graph within the same call waits for it")
     calls, seen = Calls(), list[str]()
 
     def nested(**_):
