@@ -63,10 +63,15 @@ def as_json(value: object, of: str = "") -> JsonValue:
     """
     reading = _Reading()
     plain = reading.read(value, None, ())
+    note(*reading.told(of))
+    return plain
+
+
+def note(*said: str) -> None:
+    """Say beside the result what was not kept as it was, if somebody collects it."""
     notes = _NOTES.get()
     if notes is not None:
-        notes += reading.told(of)
-    return plain
+        notes += said
 
 
 def as_python(value: JsonValue) -> object:

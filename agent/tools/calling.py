@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from agent.boundary import error_in, facts_of, guarded
 from agent.core.failure import ErrorFacts
 from agent.core.value import Digest, JsonValue, digest
-from agent.plain import as_json, as_python
+from agent.plain import as_json, as_python, note
 from agent.ports import Observation
 from agent.secrecy import hidden, marked
 from agent.tools.contracts import accepted
@@ -152,8 +152,12 @@ class Caller:
 
 
 def _kept(value: object, of: str) -> JsonValue:
-    """A returned value as it may be kept: without secrets."""
-    return hidden(as_json(value, of))
+    """A returned value as it may be kept: without secrets, and not without a word about it."""
+    plain = as_json(value, of)
+    clean = hidden(plain)
+    if clean != plain:
+        note(f"{of}: what is or looks like a secret was hidden, and is not kept")
+    return clean
 
 
 def _in_thread(work: Callable[[], T]) -> Future[T]:

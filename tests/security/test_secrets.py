@@ -70,6 +70,17 @@ def test_what_is_named_a_secret_is_one_whatever_it_looks_like() -> None:
     assert hidden(value) == {**value, "password": HIDDEN, "api_key": HIDDEN}
 
 
+def test_the_trace_says_that_something_was_hidden_in_a_result() -> None:
+    @contract(produces="config", effect="read_only")
+    def read_config() -> dict[str, str]:
+        """Read the config."""
+        return {"user": "kim", "password": "hunter2secret"}
+
+    end = run(build_graph([read_config], settings=calm()), goal("config"))
+    (notes,) = [each.notes for each in end["trace"] if each.event == "attempt_ended"]
+    assert notes == ("read_config: what is or looks like a secret was hidden, and is not kept",)
+
+
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "env-value-0001")
