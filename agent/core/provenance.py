@@ -19,7 +19,7 @@ from agent.core.contract import EffectClass, ToolContract
 from agent.core.goal import Goal
 from agent.core.plan import Step
 from agent.core.reference import UnresolvedReference, references, resolve
-from agent.core.value import ArtifactName, JsonValue, Value, canonical
+from agent.core.value import ArtifactName, JsonValue, Value, canonical, leaves
 
 UNTRACED = "Untraced"
 """Type of the error that a withheld call is answered with."""
@@ -78,7 +78,7 @@ def sources(goal: Goal, step: Step, inputs: Mapping[ArtifactName, JsonValue]) ->
     """
     criteria = (text for each in goal.criteria for text in (each.text, each.predicate or ""))
     planned = (step.intent, step.instruction, *step.effects, *step.preconditions, *step.produces)
-    given = [each for each in _leaves(dict(goal.given)) if isinstance(each, str)]
+    given = [each for each in leaves(dict(goal.given)) if isinstance(each, str)]
     texts = (goal.text, *goal.constraints, *criteria, *planned, step.hint, *given)
     return Sources(
         texts=tuple(dict.fromkeys(each for each in texts if each)),
@@ -144,12 +144,12 @@ class _Ground:
     def __init__(self, known: Sources) -> None:
         told = [each.translate(_LOWER) for each in known.texts]
         self.words = {part for text in told for word in text.split() for part in (word, *_split(word)) if part}
-        leaves = list(_leaves(list(known.values)))
-        self.wholes = {canonical(each) for each in chain(known.values, leaves)}
-        self.named = {_plain(each) for each in leaves}
+        parts = list(leaves(list(known.values)))
+        self.wholes = {canonical(each) for each in chain(known.values, parts)}
+        self.named = {_plain(each) for each in parts}
         self.numbers = {number for text in told for number in _numbers(text)}
         self.numbers |= {Decimal(_WORDED[each]) for each in self.words if each in _WORDED}
-        self.numbers |= {number for each in leaves if (number := _as_number(each)) is not None}
+        self.numbers |= {number for each in parts if (number := _as_number(each)) is not None}
         self.phrases = [each.split() for each in self.named if 0 < len(each) <= _PHRASE]
 
     def holds(self, value: JsonValue) -> bool:
@@ -214,17 +214,6 @@ def _named(told: list[JsonValue], inputs: Mapping[ArtifactName, JsonValue]) -> I
     for each in references(told):
         with suppress(UnresolvedReference):
             yield resolve(each, inputs)
-
-
-def _leaves(value: JsonValue) -> Iterator[JsonValue]:
-    if isinstance(value, dict):
-        for each in value.values():
-            yield from _leaves(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _leaves(each)
-    elif value is not None:
-        yield value
 
 
 def _plain(value: JsonValue) -> str:

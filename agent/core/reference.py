@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from agent.core.value import ArtifactName, JsonValue, canonical
+from agent.core.value import ArtifactName, JsonValue, canonical, leaves
 
 _REFERENCE = re.compile(r"\{\{\s*([A-Za-z_]\w*)((?:\.\w+)*)\s*\}\}")
 
@@ -61,11 +61,4 @@ def _as_text(value: JsonValue) -> str:
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _texts(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+    return (each for each in leaves(value) if isinstance(each, str))

@@ -3,7 +3,7 @@
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NewType, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -14,7 +14,7 @@ Digest = NewType("Digest", str)
 ArtifactName = str
 """Name of an artifact; an identifier that no step owns, so rewriting a step never breaks a reference."""
 
-__all__ = ["ArtifactName", "Digest", "JsonValue", "Value", "abridged", "canonical", "digest", "size", "words"]
+__all__ = ["ArtifactName", "Digest", "JsonValue", "Value", "abridged", "canonical", "digest", "leaves", "size", "words"]
 
 
 class Value(BaseModel):
@@ -50,6 +50,18 @@ class Value(BaseModel):
         """
         self.__dict__.update(computed)
         return self
+
+
+def leaves(value: JsonValue) -> Iterator[JsonValue]:
+    """All parts of a value that have no parts, but for nulls."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from leaves(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from leaves(each)
+    elif value is not None:
+        yield value
 
 
 def canonical(value: JsonValue) -> str:
