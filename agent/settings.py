@@ -73,6 +73,9 @@ class Settings(BaseSettings):
     """Key for it; `OPENAI_API_KEY` is used when this is not set."""
     max_tokens: int = Field(default=2048, gt=0)
     """Most tokens of one model reply: a model that rambles is cut off."""
+    model_timeout: PositiveFloat = 300.0
+    """Seconds a model's server may stay silent; a small model on a busy machine needs minutes. A planner that waited
+    for so long does not ask again."""
     models: RoleModels = RoleModels()
     """Another model for a role, as `{"executor": "small"}`, or `KINTSUGI_MODELS__EXECUTOR__MODEL=small`."""
     persona: str = DOUBTER

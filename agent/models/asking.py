@@ -31,7 +31,7 @@ _TOO_LONG = re.compile(
 )
 
 SECONDS = 900.0
-"""Longest wait for one reply; the client's own time-out is shorter, a model passed in may have none."""
+"""Longest wait for one reply. `Settings.model_timeout` bounds silence before; a model passed in may have no bound."""
 CHARACTERS_PER_TOKEN = 4
 
 

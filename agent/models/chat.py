@@ -20,8 +20,6 @@ from agent.settings import RoleModel, Settings
 
 _SHOWN = 200
 """Characters of something that is no reply."""
-TIMEOUT = 300.0
-"""Seconds one model call may take; a small model on a busy machine needs minutes."""
 NO_KEY = (
     "the model {model!r} needs a key: set OPENAI_API_KEY or KINTSUGI_API_KEY. "
     "Goals that state `wants` and `criteria` are planned over tool contracts and need no model and no key"
@@ -50,7 +48,7 @@ def chat_model(settings: Settings, role: RoleModel = RoleModel()) -> "Compatible
         model_name=_bare(name, base_url),
         openai_api_base=base_url,
         openai_api_key=_key(name, role.api_key or (None if elsewhere else settings.api_key), base_url, elsewhere),
-        request_timeout=TIMEOUT,
+        request_timeout=settings.model_timeout,
         max_retries=0,
         max_tokens=role.max_tokens or settings.max_tokens,
         # only OpenAI itself has the other API; its clients choose it by the model's name

@@ -74,9 +74,13 @@ async def sample(
 
 
 def _may_pass(error: ErrorFacts) -> bool:
-    """Whether asking again may help; nothing waits here, so an outage longer than a moment ends the tries."""
-    known = {error.type, *error.bases} & TRANSIENT_TYPES
-    return error.kind == "timeout" or bool(known) or error.status in TRANSIENT_STATUS
+    """Whether asking again may help; nothing waits here, so an outage longer than a moment ends the tries.
+
+    Silence was such an outage: who waited for it once would wait three times as long for the same.
+    """
+    names = {error.type, *error.bases}
+    silent = error.kind == "timeout" or any("Timeout" in each for each in names)
+    return not silent and (bool(names & TRANSIENT_TYPES) or error.status in TRANSIENT_STATUS)
 
 
 def _unanswered(error: ErrorFacts) -> Faults:

@@ -1,6 +1,7 @@
 """The client from settings, and end to end over HTTP against servers that differ in what they can do."""
 
 import json
+from threading import Event
 from typing import Any
 
 import pytest
@@ -172,6 +173,22 @@ async def test_an_outage_is_asked_three_times_in_all_because_no_client_retries()
         with pytest.raises(PlanningFailed, match="status 503"):
             await ModelPlanner(client(model="m", base_url=server.url), REGISTRY).draw(request("Find out"))
         assert len(server.requests) == 3
+
+
+async def test_a_server_that_is_silent_is_waited_for_once_and_as_long_as_the_settings_say() -> None:
+    ended = Event()
+
+    def silent(_: Body) -> tuple[int, Body]:
+        ended.wait(60)
+        return completion({"content": GOOD})
+
+    with openai_server(silent) as server, pytest.raises(PlanningFailed, match="timed out") as failed:
+        try:
+            model = client(model="m", base_url=server.url, model_timeout=0.2)
+            await ModelPlanner(model, REGISTRY).draw(request("Find out"))
+        finally:
+            ended.set()
+    assert failed.value.usage.calls == 1
 
 
 def test_streamed_pieces_keep_thoughts_and_spell_arguments() -> None:
