@@ -16,6 +16,7 @@ from agent.core.plan import Call
 from agent.core.provenance import UNTRACED
 from agent.core.reference import referenced, resolve
 from agent.core.repetition import FAIL_AT, NUDGE_AT, Asked, Heard, asked, heard, looped, nudge, recalled, repetitions
+from agent.core.spending import Usage
 from agent.core.value import JsonValue
 from agent.models.endings import GIVE_UP, SUBMIT, unsubmitted
 from agent.models.turns import Action, answered
@@ -41,6 +42,8 @@ class Work:
     """Whether a call needs a person's word first."""
     around: Mapping[str, Any] = field(default_factory=dict)
     """Metadata of the node that the loop runs in: its tokens are streamed as that node's, and not as a subgraph's."""
+    unanswered: list[Usage] = field(default_factory=list)
+    """What the turn costs that the model is asked for just now, if it is never answered."""
 
 
 @dataclass

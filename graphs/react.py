@@ -4,8 +4,9 @@ Calls go through what the runner hands in, which journals whatever mutates. Brok
 and calls that repeat are answered to the model; none of them is ever taken for the step's result.
 """
 
-from functools import partial
-from typing import Literal, TypedDict
+import asyncio
+from functools import partial, reduce
+from typing import Literal, TypedDict, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -18,7 +19,7 @@ from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
 from agent.core.repetition import Heard
 from agent.core.spending import total
-from agent.models.asking import INVALID, ask, cut_short, metadata, overflowed
+from agent.models.asking import INVALID, ask, cut_short, estimated, metadata, overflowed
 from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function, waiting
 from agent.models.prompts import Prompt, fenced
 from agent.models.sampling import RE_ASKS
@@ -69,9 +70,11 @@ class ReactLoop:
         self._answers = Answers(registry)
         self.graph = self._compiled()
 
-    async def run(self, task: Task, call: ToolCall, held: HeldCall = nothing_held) -> Result:
-        """Try the step once. Never throws; a failure is in `Result.error`."""
-        start = Loop(
+    async def run(
+        self, task: Task, call: ToolCall, held: HeldCall = nothing_held, seconds: float | None = None
+    ) -> Result:
+        """Try the step once, for so many seconds at most. Never throws; a failure is in `Result.error`."""
+        state = Loop(
             messages=[],
             room=ROOM,
             kept=dict(task.inputs),
@@ -85,9 +88,19 @@ class ReactLoop:
         )
         # our own limit ends it with a reason; and it would wait for a checkpoint, as the run does, and none is made
         above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5, "configurable": {_DURABILITY: "async"}}
-        final = await self.graph.ainvoke(start, above, context=Work(task, call, held, metadata()))
-        result: Result = final["result"]
-        counted = {"tool_calls": final["tool_calls"], "usage": final["usage"], "nudges": tuple(final["nudges"])}
+        work, late = Work(task, call, held, metadata()), None
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                async for each in self.graph.astream(state, above, context=work, stream_mode="values"):
+                    state = cast(Loop, each)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            late = _out_of_time(seconds or 0.0)
+        usage = reduce(total, work.unanswered, state["usage"])
+        counted = {"tool_calls": state["tool_calls"], "usage": usage, "nudges": tuple(state["nudges"])}
+        result = late or state["result"]
+        assert result is not None
         return result.model_copy(update={"how": "turns", **counted})
 
     def _compiled(self) -> "CompiledStateGraph[Loop, Work, Loop, Loop]":
@@ -107,7 +120,9 @@ class ReactLoop:
             return {"result": failed("TurnLimit", f"not done after {self._turns} turns", messages)}
         turn = RunnableLambda(partial(self._turn, self._offer(task, state["kept"])))
         prompt = fitting(self._opening(task, state["room"]), messages, state["room"])
+        runtime.context.unanswered.append(estimated(prompt))
         said = await ask(turn, prompt, "executor", task.step.id, runtime.context.around)
+        runtime.context.unanswered.clear()
         spent = {"turns": state["turns"] + 1, "usage": total(state["usage"], said.usage)}
         if isinstance(said.message, ErrorFacts):
             return {**spent, **_unanswered(said.message, state)}
@@ -164,6 +179,12 @@ class ReactLoop:
 def build_react(model: BaseChatModel, registry: Registry, limits: Limits = Limits()) -> ReactLoop:  # noqa: B008 - frozen
     """The inner loop over these tools."""
     return ReactLoop(model, registry, limits)
+
+
+def _out_of_time(seconds: float) -> Result:
+    """What a loop that did not end has come to; its writes are in the journal, done or unknown."""
+    said = f"the step was not done within {seconds:g} seconds"
+    return Result(error=ErrorFacts(kind="timeout", type="TimeoutError", message=said))
 
 
 def _unanswered(error: ErrorFacts, state: Loop) -> dict[str, object]:

@@ -66,7 +66,7 @@ async def ask(
         return Said(reply, _unanswered(messages, reply))
     if not isinstance(reply, AIMessage):
         wrong = ErrorFacts(kind="exception", type="TypeError", message=f"the model gave {type(reply).__name__}")
-        return Said(wrong, _estimate(messages, None))
+        return Said(wrong, estimated(messages))
     return Said(reply, usage_of(messages, reply))
 
 
@@ -74,7 +74,7 @@ def usage_of(messages: Sequence[BaseMessage], reply: AIMessage) -> Usage:
     """What a reply cost: as the provider says, else counted from the text."""
     told, name = reply.usage_metadata, _model(reply)
     if not told or not told["total_tokens"]:
-        return _estimate(messages, reply).model_copy(update={"model": name, "cost": _cost(reply)})
+        return estimated(messages, reply).model_copy(update={"model": name, "cost": _cost(reply)})
     # a server that names only the sum, or thinks in tokens it does not list, is charged for the rest as written
     sent = min(told["input_tokens"], told["total_tokens"])
     written = told["total_tokens"] - sent
@@ -89,10 +89,11 @@ def _told_apart(error: ErrorFacts) -> ErrorFacts:
 
 def _unanswered(messages: Sequence[BaseMessage], error: ErrorFacts) -> Usage:
     """A call that gave an error: what was refused with a status costs nothing; a lost answer was read, and is paid."""
-    return _estimate(messages, None) if error.status is None or error.kind == INVALID else Usage(calls=1)
+    return estimated(messages) if error.status is None or error.kind == INVALID else Usage(calls=1)
 
 
-def _estimate(messages: Sequence[BaseMessage], reply: AIMessage | None) -> Usage:
+def estimated(messages: Sequence[BaseMessage], reply: AIMessage | None = None) -> Usage:
+    """What a call costs, counted from the text; without a reply it was read all the same."""
     sent = sum(len(str(each.text)) for each in messages) // CHARACTERS_PER_TOKEN + 1
     written = (len(str(reply.text)) + len(_called(reply))) // CHARACTERS_PER_TOKEN + 1 if reply is not None else 0
     return Usage(calls=1, tokens_in=sent, tokens_out=written, tokens_estimated=sent + written)

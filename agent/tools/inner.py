@@ -14,12 +14,13 @@ HeldCall = Callable[[str, dict[str, JsonValue]], bool]
 class ReactLoop(Protocol):
     """The inner loop: a model works on one step with the step's tools only."""
 
-    async def run(self, task: Task, call: ToolCall, held: HeldCall) -> Result:
+    async def run(self, task: Task, call: ToolCall, held: HeldCall, seconds: float | None) -> Result:
         """Work on the step.
 
         Args:
             task: the step and what it reads.
             call: how tools are called; it journals what mutates.
             held: whether a call needs a person's word first; the attempt then ends before it, and says so.
+            seconds: how long all of it may take; what it had cost until then is in the result. None: no bound.
         """
         ...

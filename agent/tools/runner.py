@@ -1,7 +1,5 @@
 """One attempt of a step: a read, a write, or turns of the inner loop."""
 
-import asyncio
-from collections.abc import Awaitable
 from copy import copy
 
 from agent.core.consent import Consent
@@ -91,21 +89,10 @@ class ToolRunner:
             asked = tracer.asks(tool, args)
             return asked or (self._consent.needed(tool) and call_digest(tool, args) not in task.allowed)
 
-        result = await self._bounded(self._react.run(task, call, held), task)
+        result = await self._react.run(task, call, held, self._caller.time_for(*task.step.tools))
         if tracer.withheld:
             result = result.model_copy(update={"withheld": tuple(tracer.withheld)})
         return result if result.error else judged(task, result.value, result.value, result, ("result",))
-
-    async def _bounded(self, turns: Awaitable[Result], task: Task) -> Result:
-        """The turns, as long as the step may take."""
-        seconds = self._caller.time_for(*task.step.tools)
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                return await turns
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            return _out_of_time(seconds)
 
     async def _made(self, task: Task, tool: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
         contract = self._registry.contracts.get(tool)
@@ -125,12 +112,6 @@ class ToolRunner:
 
     async def _look(self, task: Task) -> Observation | None:
         return await self._caller.look(tool_of(task), task.args)
-
-
-def _out_of_time(seconds: float) -> Result:
-    """What an inner loop that did not end has come to; its writes are in the journal, done or unknown."""
-    said = f"the step was not done within {seconds:g} seconds"
-    return Result(error=ErrorFacts(kind="timeout", type="TimeoutError", message=said), how="turns")
 
 
 def _failed(error: ErrorFacts) -> Result:

@@ -9,6 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from agent import build_graph
+from agent.core.record import AttemptEnded
 from tests.builders import Calls, calm, questions, rules, run, rungs, values
 from tests.doubles import ScriptedModel, calling, scripted
 from tests.graph.planning import calls, drafted, instructs, played
@@ -132,8 +133,11 @@ def test_where_a_probe_can_look_it_is_asked_again_before_the_lost_write_is_made_
 class Dreaming(ScriptedModel):
     """A model that follows its script, and then never answers again."""
 
+    dreams: int = 0
+
     async def _agenerate(self, *args: Any, **options: Any) -> ChatResult:
         if len(self.prompts) == len(self.replies):
+            self.dreams += 1
             await asyncio.Event().wait()
         return await super()._agenerate(*args, **options)
 
@@ -147,6 +151,9 @@ def test_a_model_that_never_comes_to_an_end_ends_its_step() -> None:
     assert end["outcome"].status == "handed_over"
     assert "the step was not done within 0.2 seconds" in end["outcome"].reason
     assert (rungs(end), rules(end)) == (["retry", "escalate"], ["time-out", "time-out"])
+    spent = [each.cost for each in end["trace"] if isinstance(each, AttemptEnded) and each.how == "turns"]
+    assert sum(each.calls for each in spent) >= model.dreams, "nobody answered, and the prompts were read"
+    assert all(each.tokens > 0 for each in spent if each.calls)
 
 
 def test_a_write_that_never_answers_is_unknown_when_the_time_of_its_step_is_up() -> None:

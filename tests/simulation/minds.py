@@ -74,7 +74,7 @@ class Obedient:
     def __init__(self, rng: Random, tools: Mapping[str, ToolScript]) -> None:
         self._rng, self._tools = rng, tools
 
-    async def run(self, task: Task, call: ToolCall, held: HeldCall) -> Result:
+    async def run(self, task: Task, call: ToolCall, held: HeldCall, seconds: float | None) -> Result:
         made: JsonValue | ErrorFacts = ErrorFacts(kind="exception", type="NotSubmitted", message="it gave up")
         turns = self._rng.randint(1, 4)
         own = self._tools[task.step.tools[0]]
