@@ -68,8 +68,8 @@ format: $(VENV)/.dev ## Format, and fix what lint can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: $(VENV)/.runtime ## Write the reference of the trace records anew from the code
-	@$(BIN)/python -m agent.trace.reference > docs/trace.md
+docs: $(VENV)/.runtime ## Write the reference pages (API, settings, trace records) anew from the code
+	@$(BIN)/python -m agent.reference
 
 lock: $(VENV)/.made ## Resolve requirements.lock again (ARGS=--upgrade for newer releases)
 	@test -n "$(UV)" || $(PIP) install -qq uv

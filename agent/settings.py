@@ -25,10 +25,13 @@ class RoleModel(Value):
     """The model of one role, where it is another than `model`; what is not said here is as it is there."""
 
     model: str | None = None
+    """As `openai:gpt-5-mini`, a bare name, or `local`."""
     base_url: str | None = None
+    """Where its server listens."""
     api_key: SecretStr | None = None
     """A key is sent only to the server that it was given for: another `base_url` needs its own."""
     max_tokens: int | None = Field(default=None, gt=0)
+    """Most tokens of one reply."""
 
     @model_validator(mode="before")
     @classmethod

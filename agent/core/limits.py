@@ -19,25 +19,39 @@ class Limits(Value):
     escalate: NonNegativeInt = 5
     """Questions to a person per run."""
     retries_per_run: PositiveInt = 100
+    """Retries of all steps together; those of an endpoint that asked everybody to wait count once."""
     patches_per_run: PositiveInt = 50
+    """Patches of all steps together."""
     rewrites_per_run: PositiveInt = 20
+    """Rewrites of all steps together."""
     planner_calls: PositiveInt = 20
+    """Plans and replans asked of a model or a planner of your own."""
     classifier_calls: PositiveInt = 100
+    """Failures that no rule knew, judged by a model."""
     repairer_calls: PositiveInt = 100
+    """Patches and rewrites asked of a model."""
     executor_turns: PositiveInt = 1_000
     """Model turns of all steps together; `turns` bounds one attempt."""
     tool_calls: PositiveInt = 10_000
+    """Calls sent to tools, probes not counted."""
     tokens: PositiveInt = 2_000_000
     """In and out, of all roles together."""
     planner_tokens_in: PositiveInt = 1_000_000
-    """What a role may read, and, in the next, write; likewise for the other roles."""
+    """Tokens the planner reads; the replanner's among them."""
     planner_tokens_out: PositiveInt = 200_000
+    """Tokens the planner writes."""
     classifier_tokens_in: PositiveInt = 500_000
+    """Tokens the classifier reads."""
     classifier_tokens_out: PositiveInt = 100_000
+    """Tokens the classifier writes."""
     repairer_tokens_in: PositiveInt = 500_000
+    """Tokens the repairer reads."""
     repairer_tokens_out: PositiveInt = 100_000
+    """Tokens the repairer writes."""
     executor_tokens_in: PositiveInt = 2_000_000
+    """Tokens the executor reads."""
     executor_tokens_out: PositiveInt = 500_000
+    """Tokens the executor writes."""
     money: PositiveFloat = 100.0
     """In the currency of the price table; what nobody priced costs nothing."""
     seconds: PositiveFloat = 24 * 3600.0
@@ -53,6 +67,7 @@ class Limits(Value):
     turns: PositiveInt = 12
     """Model turns inside one ReAct step."""
     depth: PositiveInt = 2
+    """How deep a step may be split into smaller ones."""
     parallel: PositiveInt = 64
     """Steps in flight at once."""
     replan_breadth: float = Field(default=0.5, ge=0, le=1)
@@ -60,6 +75,7 @@ class Limits(Value):
     backoff: float = Field(default=0.5, ge=0)
     """Seconds before the first retry; doubled for each next one."""
     backoff_cap: float = Field(default=30.0, ge=0)
+    """Longest wait before a retry, in seconds, where no server asks for more."""
 
 
 class Ledger(Value):

@@ -66,8 +66,8 @@ def test_a_goal_over_files_and_a_database_is_reached_without_a_model(document, s
     assert reports(shop) == 1
 
 
-def test_the_example_of_the_readme_is_reached_as_it_stands(cli, shop):
-    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_the_example_of_the_page_on_tools_is_reached_as_it_stands(cli, shop):
+    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "tools.md").read_text(), re.DOTALL)
     (steps,) = (each for each in blocks if "[steps." in each)
     (shop / "steps.toml").write_text(steps)
     (shop / "goal.toml").write_text('wants = ["report"]')

@@ -24,13 +24,13 @@ async def test_an_empty_input_runs_a_scenario_to_an_end_that_its_world_bears_out
     assert (await desk.state())["values"]["outcome"]["status"] == "satisfied"
 
 
-def test_the_example_of_the_readme_runs_against_the_server(server: Server) -> None:
-    readme = (ROOT / "README.md").read_text()
-    (code,) = re.findall(r"```py\n(.*?)```", readme, re.DOTALL)
+def test_the_example_of_the_page_on_studio_runs_against_the_server(server: Server) -> None:
+    page = (ROOT / "docs" / "studio.md").read_text()
+    (code,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
     assert "http://127.0.0.1:2024" in code
     script = code.replace("http://127.0.0.1:2024", server.url)
     said = io.StringIO()
     with redirect_stdout(said):
-        exec(compile(script, "README.md", "exec"), {})
+        exec(compile(script, "studio.md", "exec"), {})
     assert "'event': 'ended'" in said.getvalue()
     assert "messages/complete" in said.getvalue()
