@@ -53,7 +53,11 @@ RECURSION_LIMIT = 1_000_000
 
 
 class LoopGraph(CompiledStateGraph[RunState, RunContext, RunInput, RunState]):
-    """The compiled loop. Each call has a scope for the steps in flight, closed when the call ends."""
+    """The compiled loop. Each call has a scope for the steps in flight, closed when the call ends.
+
+    `change_goal(thread, goal)` leaves a changed goal for a run that is going on. Everything else that a compiled graph
+    of LangGraph has is there as well.
+    """
 
     change_goal: Callable[[str, Goal], None]
     """Leave a changed goal for a run that is going on: `graph.change_goal(thread_id, goal)`."""

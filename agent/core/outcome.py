@@ -46,15 +46,19 @@ class Outcome(Value):
     """The end of a run, always with what was achieved."""
 
     status: OutcomeStatus
+    """How it ended."""
     reason: str = ""
+    """Why, in a sentence."""
     limit: str = ""
     """Name of the bound that was reached, for a run that one ended: the field of `Limits`."""
     artifacts: dict[ArtifactName, Delivered] = Field(default_factory=dict)
+    """What was made, by name, with its value; `valid` says whether it still holds."""
     grades: tuple[Judgement, ...] = ()
     """Every want and criterion with its verdict."""
     unfinished: dict[StepId, str] = Field(default_factory=dict)
     """Live steps that are not done, with their state and reason."""
     skipped: dict[StepId, str] = Field(default_factory=dict)
+    """Steps that were left out, with their reason."""
     missing: tuple[str, ...] = ()
     """What keeps plan and goal from being done, one sentence each; finished work that does not hold among it."""
     proof: tuple[str, ...] = ()

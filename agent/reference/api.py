@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agent.core.limits import Limits
-from agent.reference.fields import documented, paragraph, table
+from agent.reference.fields import closed, documented, paragraph, table
 from agent.settings import Settings
 from graphs.loop import LoopGraph
 
@@ -20,7 +20,6 @@ HEAD = """\
 
 Written by `make docs` from the docstrings; do not edit. What is not here may change without notice.
 """
-
 
 ELSEWHERE = (Limits, Settings)
 """Their fields have a page of their own."""
@@ -51,7 +50,7 @@ def _described(value: Any) -> str:
     if value in ELSEWHERE:
         return f"{_text(value)} Its fields are among the [settings](settings.md).\n"
     if issubclass(value, StrEnum):
-        return f"{_text(value)} One of {', '.join(f'`{each.value}`' for each in value)}.\n"
+        return closed(value)
     fields = f"\n{table(documented(value))}" if issubclass(value, BaseModel) else ""
     return f"{_text(value)}\n{fields}{_methods(value)}"
 
@@ -75,15 +74,13 @@ def _signature(function: Any) -> str:
 
 def _parameter(each: inspect.Parameter) -> str:
     if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
-        return f"{'*' * (1 + (each.kind is each.VAR_KEYWORD))}{each.name}"
+        return str(each.replace(annotation=each.empty))
     if each.default is each.empty:
         return each.name
+    if isinstance(each.default, StrEnum):
+        return f"{each.name}={each.default.value!r}"
     plain = each.default in (None, ()) or isinstance(each.default, str | int | float)
-    return (
-        f"{each.name}={str(each.default) if isinstance(each.default, StrEnum) else repr(each.default)}"
-        if plain
-        else f"{each.name}=..."
-    )
+    return f"{each.name}={each.default!r}" if plain else f"{each.name}=..."
 
 
 def _text(value: Any) -> str:

@@ -31,11 +31,8 @@ def table(fields: dict[str, tuple[str, str]]) -> str:
 def rows(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     """A Markdown table."""
     heads = tuple(heads)
-    told = [heads, ("---",) * len(heads), *lines]
-    first, rule, *rest = (tuple(map(_cell, each)) for each in told)
-    return "\n".join(
-        [f"| {' | '.join(first)} |", f"|{'|'.join(rule)}|", *(f"| {' | '.join(each)} |" for each in rest), ""]
-    )
+    told = [f"| {' | '.join(map(_cell, each))} |" for each in (heads, *lines)]
+    return "\n".join([told[0], f"|{'---|' * len(heads)}", *told[1:], ""])
 
 
 def paragraph(kind: Any) -> str:
@@ -44,8 +41,8 @@ def paragraph(kind: Any) -> str:
 
 
 def closed(kind: type[StrEnum]) -> str:
-    """A closed set with its values."""
-    return f"### `{kind.__name__}`\n\n{paragraph(kind)} {', '.join(f'`{each.value}`' for each in kind)}.\n"
+    """What a closed set is, with its values."""
+    return f"{paragraph(kind)} {', '.join(f'`{each.value}`' for each in kind)}.\n"
 
 
 def below(kinds: Iterable[type[BaseModel]]) -> list[type[Any]]:
@@ -73,14 +70,11 @@ def _declared(kind: type[Any]) -> dict[str, tuple[str, str]]:
     assert isinstance(body, ast.ClassDef)
     found = {}
     for node, after in pairwise([*body.body, ast.Pass()]):
-        if (
-            isinstance(node, ast.AnnAssign)
-            and isinstance(node.target, ast.Name)
-            and node.target.id in kind.model_fields
-        ):
-            said = after.value if isinstance(after, ast.Expr) else None
-            text = said.value if isinstance(said, ast.Constant) and isinstance(said.value, str) else ""
-            found[node.target.id] = (ast.unparse(node.annotation), text)
+        match node, after:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))) if name in kind.model_fields:
+                found[name] = (ast.unparse(node.annotation), text)
+            case ast.AnnAssign(target=ast.Name(name)), _ if name in kind.model_fields:
+                found[name] = (ast.unparse(node.annotation), "")
     return found
 
 

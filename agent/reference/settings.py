@@ -16,8 +16,9 @@ Written by `make docs` from `agent/settings.py` and `agent/core/limits.py`; do n
 A setting is an argument (`Settings(model="openai:gpt-5")`), else a variable of the environment, else a line of `.env`
 (`.env.example` has them all), else its default. In Python its name is the variable's in small letters without
 `KINTSUGI_`; two underscores lead into a group: `Settings(limits=Limits(money=5))` is `KINTSUGI_LIMITS__MONEY=5`.
-Unknown names and values that make no sense are refused in a sentence. For one call some of them can be given otherwise:
-`graph.invoke(..., context={{"limits": {{"money": 5}}}})`, with the fields of `RunContext` ([API](api.md)).
+Values that make no sense, unknown names in Python and variables that are nearly a setting are refused in a sentence.
+For one call some can be given otherwise: `graph.invoke(..., context={{"limits": {{"money": 5}}}})`, with the fields of
+`RunContext` ([API](api.md)).
 
 `ROLE` is one of {", ".join(f"`{each.upper()}`" for each in RoleModels.model_fields)}.
 """

@@ -39,7 +39,8 @@ def page() -> str:
     parts += ["## Kinds\n", *(_section(each, skipped=("event", *Record.model_fields)) for each in RECORDS)]
     values = below(RECORDS)
     parts += ["## Values inside\n", *(_section(each) for each in values if issubclass(each, Value))]
-    parts += ["## Closed sets\n", *(closed(each) for each in values if issubclass(each, StrEnum))]
+    sets = [each for each in values if issubclass(each, StrEnum)]
+    parts += ["## Closed sets\n", *(f"### `{each.__name__}`\n\n{closed(each)}" for each in sets)]
     return "\n".join(parts)
 
 
