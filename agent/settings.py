@@ -1,6 +1,8 @@
 """Settings: one frozen value. An argument beats the environment (`KINTSUGI_*`, `.env`), which beats the default."""
 
+import os
 import shlex
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -53,7 +55,7 @@ class RoleModels(Value):
 
 
 class Settings(BaseSettings):
-    """How a runtime behaves. Unknown values are refused; secrets never print."""
+    """How a runtime behaves. What is unknown or misspelled is refused; secrets never print."""
 
     model_config = SettingsConfigDict(
         env_prefix="KINTSUGI_", env_nested_delimiter="__", frozen=True, extra="forbid", env_ignore_empty=True
@@ -121,6 +123,20 @@ class Settings(BaseSettings):
     lets it be made."""
     jitter: float = Field(default=0.25, ge=0, le=1)
     """Random share added to every backoff, so that parallel steps do not come back together."""
+
+    @model_validator(mode="after")
+    def _spelled(self) -> "Settings":
+        """Refuse a variable that is nearly a setting: left aside, a consent or a limit would be missing in silence.
+
+        Others with our prefix are not ours: clusters make some for every service.
+        """
+        prefix, fields = str(self.model_config.get("env_prefix")), list(type(self).model_fields)
+        for name in os.environ:
+            field = name.upper().removeprefix(prefix).partition("__")[0].lower()
+            if name.upper().startswith(prefix) and field not in fields:
+                for meant in get_close_matches(field, fields, n=1, cutoff=0.8):
+                    raise ValueError(f"{name} is no setting; {prefix}{meant.upper()} is")
+        return self
 
     @property
     def sources(self) -> str | None:

@@ -33,6 +33,8 @@ def load_settings(home: Path | None = None, model: str | None = None, strategy: 
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
+        if not first["loc"]:
+            raise BadInput(str(first["ctx"]["error"])) from error
         raise BadInput(f"{_variable(first['loc'])} is {masked(repr(first['input']))}: {first['msg']}") from error
     except SettingsError as error:
         field = re.search(r'field "(\w+)"', str(error))

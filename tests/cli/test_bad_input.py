@@ -118,6 +118,25 @@ def test_a_bad_variable_is_named_with_its_value(cli, monkeypatch, variable, valu
     assert f"{variable} is {value!r}" in said
 
 
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("KINTSUGI_APROVE", "KINTSUGI_APPROVE"),
+        ("KINTSUGI_LIMIT__MONEY", "KINTSUGI_LIMITS"),
+        ("kintsugi_modle", "KINTSUGI_MODEL"),
+    ],
+)
+def test_a_misspelled_variable_is_refused_and_told_what_was_meant(cli, monkeypatch, variable, meant):
+    monkeypatch.setenv(variable, "1")
+    assert f"{variable} is no setting; {meant} is" in cli("threads", code=2).stderr
+
+
+def test_variables_that_others_made_with_our_prefix_are_left_alone(cli, monkeypatch):
+    for variable in ("KINTSUGI_PORT", "KINTSUGI_SERVICE_HOST", "KINTSUGI_PORT_80_TCP_ADDR"):
+        monkeypatch.setenv(variable, "tcp://10.0.0.1:80")
+    cli("doctor")
+
+
 def test_a_variable_that_should_be_json_is_named(cli, monkeypatch):
     monkeypatch.setenv("KINTSUGI_LIMITS", "{")
     assert "KINTSUGI_LIMITS is not valid JSON" in cli("threads", code=2).stderr
