@@ -24,6 +24,9 @@ else
 endif
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 
+# A worker more than cores: a third of the tests' time goes by in waiting for other processes.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))')
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test check bench bench-security mutate simulate kills studio format docs lock clean
@@ -36,7 +39,7 @@ demo: $(VENV)/.runtime ## Set up and run the main example: a backfill that is br
 
 test: $(VENV)/.dev ## Set up and run the tests (ARGS="-k name" for some, ARGS="-n 0" in one process)
 	@# What is timed is not timed beside other tests.
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(or $(ARGS),--ignore tests/benchmarks); \
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(or $(ARGS),--ignore tests/benchmarks); \
 		ended=$$?; $(if $(ARGS),,$(BIN)/python -m pytest tests/benchmarks &&) exit $$ended
 
 check: $(VENV)/.dev ## Set up and check format, lint, types and the direction of imports
