@@ -222,7 +222,10 @@ class Writes:
         await self._journal.done(before.effect, late)
         same = replace(before.effect, repetition=write.effect.repetition) == write.effect
         if same and before.task.again == write.task.again:
-            return await self._recorded(before, Done(late))
+            # what they have allowed is used up by it: nothing is left that might be made once more some day
+            await self._begin(write)
+            await self._journal.adopted(write.effect, late)
+            return await self._recorded(write, Done(late))
         if write.inner or write.task.step.idempotent or before.task.again != write.task.again:
             return None
         await self._begin(write)  # as one whose outcome is unknown: no run makes it now without a person's word

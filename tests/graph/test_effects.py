@@ -152,12 +152,15 @@ def test_a_late_success_is_the_one_that_a_person_allowed_to_be_made_once_more() 
         go_on.wait(20)
         return there.write()
 
-    tools = [Calls().tool("x", "", slow, effect="mutating")]
+    tools = [Calls().tool("x", "", slow, effect="mutating", takes="", args={}, needs="seed")]
     settings = calm(step_timeout=0.3, retry=0)
     graph = build_graph(tools, settings=settings, checkpointer=InMemorySaver())
-    assert questions(run(graph, goal("x")))
+    assert questions(run(graph, goal("x", given={"seed": 1})))
     go_on.set()
     end = run(graph, Command(resume="retry"))
+    assert (values(end), there.rows) == ({"x": 1}, ["row"])
+    # and nothing is left of what they have allowed
+    end = run(graph, goal("x", given={"seed": 2}))
     assert (values(end), there.rows) == ({"x": 1}, ["row"])
 
 
