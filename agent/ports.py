@@ -148,7 +148,7 @@ class Result(Value):
     seen: Digest | None = None
     """Digest of what the probe saw, when one looked."""
     moved: bool = False
-    """What it read was another before and after: it has to be looked at again before anything relies on it."""
+    """What it read was another before and after: what was seen may be out of date already."""
     asks: tuple[Call, ...] = ()
     """Calls that need a person's word first; the attempt has ended before them, and is no failure."""
     inquiries: tuple[Inquiry, ...] = ()
@@ -174,6 +174,8 @@ class Attempt(Value):
     """As planned, references unresolved."""
     inputs: dict[ArtifactName, Digest] = Field(default_factory=dict)
     """Exactly what it read, when it started."""
+    tick: int = 0
+    """`World.tick` when it started."""
     result: Result
     seconds: float = 0.0
 

@@ -171,14 +171,21 @@ def made(names: Iterable[ArtifactName], world: World) -> tuple[ArtifactName, ...
     return tuple(n for n in names if n in world.artifacts and world.artifacts[n].producer != GIVEN)
 
 
-def commit(world: World, artifact: Artifact) -> World:
-    """Put a verified artifact into the world; equal content keeps its version (early cutoff)."""
+def commit(world: World, artifact: Artifact, seen_at: int | None = None) -> World:
+    """Put a verified artifact into the world; equal content keeps its version (early cutoff).
+
+    Args:
+        world: the world.
+        artifact: what was verified.
+        seen_at: the tick at which it was looked at; None: just now.
+    """
     old = world.artifacts.get(artifact.name)
     same = old is not None and old.digest == artifact.digest
     version = 1 if old is None else old.version + (0 if same else 1)
     verified = artifact.verification.model_copy(update={"world_version": world.version + 1})
+    looked = world.tick if seen_at is None else seen_at
     return world.with_artifacts(
-        artifact.model_copy(update={"version": version, "verification": verified, "seen_at": world.tick, "mark": None})
+        artifact.model_copy(update={"version": version, "verification": verified, "seen_at": looked, "mark": None})
     )
 
 

@@ -99,6 +99,7 @@ class Executor:
             args=step.call.args if step.call else {},
             # of marked ones too: a step that a dead process lost then shows as outdated, not as badly called
             inputs=_inputs(step, world),
+            tick=world.tick,
             result=result,
             seconds=time.monotonic() - begun,
         )

@@ -48,16 +48,15 @@ class Verifier:
             trace.append(self._judged(attempt, ledger))
             if _verified(attempt):
                 before = world
-                world, plan = await self._commit(world, plan, step, attempt)
+                world, plan = await self._commit(world, plan, step, attempt, _seen_at(attempt, state["attempts"]))
                 trace += self._committed(step, before, world, ledger)
                 ledger = _progressed(ledger, plan, step, before, world)
             else:
                 failures.append(_failure(step, attempt))
                 plan = _not_running(plan, step, failures[-1])
                 ledger = ledger.add(barren=1)
-        moved = any(each.result.moved for each in state["attempts"])
         return {
-            "world": world.ticked() if moved else world,
+            "world": world,
             "plan": plan,
             "ledger": ledger,
             "attempts": (),
@@ -66,11 +65,11 @@ class Verifier:
             "trace": trace,
         }
 
-    async def _commit(self, world: World, plan: Plan, step: Step, attempt: Attempt) -> tuple[World, Plan]:
+    async def _commit(self, world: World, plan: Plan, step: Step, attempt: Attempt, seen_at: int) -> tuple[World, Plan]:
         value = await self._bodies.load(attempt.result.value, attempt.result.stored)
         products = products_of(step, value) or {}
         for name, body in products.items():
-            world = commit(world, await self._artifact(step, attempt, name, body))
+            world = commit(world, await self._artifact(step, attempt, name, body), seen_at)
         if step.live:
             plan = plan.with_steps(step.as_(StepStatus.DONE).model_copy(update={"delay": 0.0}))
         return up_to_date(world, plan)
@@ -130,6 +129,16 @@ class Verifier:
             )
             for name in step.produces
         ]
+
+
+def _seen_at(attempt: Attempt, harvest: tuple[Attempt, ...]) -> int:
+    """The tick at which an attempt saw what it brings.
+
+    One that was under way beside others may have looked before they did what they did. So it has seen as much as
+    was harvested when it started, and its own work, if nothing else ended with it and nothing moved meanwhile.
+    """
+    alone = len(harvest) == 1 and not attempt.result.moved
+    return attempt.tick + 1 if alone else attempt.tick
 
 
 def _verified(attempt: Attempt) -> bool:

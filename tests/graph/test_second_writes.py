@@ -1,5 +1,6 @@
 """A write that may stand is not made again in another way: not by a patch, a stand-in, a later plan or a later run."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -187,6 +188,33 @@ def test_what_changed_while_it_was_read_is_read_again() -> None:
     tools = [counted.tool("page", "", reads, observe=lambda: {"etag": page["text"]})]
     end = run(build_graph(tools, settings=calm()), goal("page"))
     assert (values(end), counted, rungs(end)) == ({"page": "new"}, {"make_page": 2}, ["rewrite"])
+
+
+async def test_what_was_seen_before_others_did_their_work_is_looked_at_again() -> None:
+    page, counted, read, saved = {"text": "old"}, Calls(), asyncio.Event(), asyncio.Event()
+
+    async def reads() -> str:
+        said = page["text"]
+        read.set()
+        await saved.wait()  # the answer is long on its way
+        return said
+
+    async def writes() -> str:
+        await read.wait()
+        page["text"] = "new"
+        return "saved"
+
+    tools = [
+        counted.tool("page", "", reads, observe=lambda: page["text"]),
+        counted.tool("note", "", writes, effect="mutating"),
+    ]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    stated: Any = {"goal": goal("page note")}
+    async for record in graph.astream(stated, thread(), stream_mode="custom"):
+        if record.event == "committed" and record.name == "note":
+            saved.set()
+    end: Any = (await graph.aget_state(thread())).values
+    assert (values(end), counted) == ({"page": "new", "note": "saved"}, {"make_page": 2, "make_note": 1})
 
 
 def test_what_never_stands_still_is_no_result() -> None:

@@ -54,6 +54,19 @@ def test_a_seed_tells_the_same_story_every_time() -> None:
     assert first == again
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(219403, id="a late write uses up what a person has allowed"),
+        pytest.param(224415, id="a read is as old as when it began"),
+        pytest.param(226782, id="so is one that a person was asked about before"),
+    ],
+)
+def test_what_broke_once_holds(seed: int) -> None:
+    with virtual() as loop:
+        simulate(draw(seed), loop)
+
+
 # --- what looks on can see --------------------------------------------------------------------------------------
 
 
