@@ -34,7 +34,8 @@ def spellings(call: Call, view: View) -> tuple[Digest, ...]:
 
 def repeats(call: Call, key: str, ledger: Ledger, view: View) -> bool:
     """Whether the call was proven wrong for these products, however it is spelled."""
-    return not set(spellings(call, view)).isdisjoint(ledger.tried.get(key, ()))
+    tried = ledger.tried.get(key, ())
+    return bool(tried) and not set(spellings(call, view)).isdisjoint(tried)
 
 
 def noted(ledger: Ledger, step: Step, view: View) -> Ledger:

@@ -261,7 +261,7 @@ class Simulation:
         if update is None or lost:
             await self._dies()
             return
-        self.state = after(before, update)
+        self.state = after(before, update) if self.stepwise else taken(before, update)
         self.watch.stepped(before, update, self.state)
 
     async def _carried_out(self, node: PhaseNode, before: RunState) -> RunUpdate | None:
@@ -321,6 +321,18 @@ def after(before: RunState, update: RunUpdate) -> RunState:
             case _:
                 take = TAKES.get(name)
                 values[name] = take(values[name], each) if take else each  # type: ignore[operator]
+    return values  # type: ignore[return-value]
+
+
+def taken(before: RunState, update: RunUpdate) -> RunState:
+    """Likewise, without making changes of it and taking them in again: a sixth of a simulation's time is enough."""
+    ledger = update.get("ledger", before["ledger"]).add(supersteps=1)
+    values: dict[str, Any] = {**before, **update, "ledger": ledger}
+    for name, take in TAKES.items():
+        if values[name] is not before[name]:  # type: ignore[literal-required]
+            values[name] = take(before[name], values[name])  # type: ignore[operator, literal-required]
+    for name in ("trace", "messages"):
+        values[name] = [*before[name], *update.get(name, ())]  # type: ignore[literal-required, misc]
     return values  # type: ignore[return-value]
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 
 from agent.boundary import error_in, guarded
@@ -76,6 +77,7 @@ class Workshop(Registry):
         return tuple(sorted(self._promises))
 
 
+@lru_cache(1000)
 def promise(tool: ToolScript) -> ToolContract:
     first = tool.makes[0]
     made = "result" if tool.fans else f"artifacts.{first}"
