@@ -32,6 +32,8 @@ Build = Callable[[Sequence[BaseTool], InMemorySaver, Settings], LoopGraph]
 
 PATIENCE = 120.0
 """Seconds a replay may take before its own limit ends it."""
+_LAST_WORDS = 30.0
+"""Seconds that calls may take which outlast it."""
 
 _THREAD = "mutated"
 
@@ -109,6 +111,7 @@ class Bench:
             if kind.rewritten is not None:
                 witness.when_fired = partial(graph.change_goal, _THREAD, kind.rewritten(ground.goal))
             state = _invoked(graph, ground)
+            witness.wait(_LAST_WORDS)
             differences = tuple(ground.check()) if kind.same_end else ()
         return Replayed(
             mutation=mutation,

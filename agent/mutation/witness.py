@@ -7,7 +7,8 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,7 @@ class Witness:
         """Args: where; on whose calls it acts; what then acts. None of them: it only looks on."""
         self._point, self._target, self._force = point, target, force or Force()
         self._lock = threading.Lock()
+        self._at_work, self._ended = 0, threading.Condition()
         self.calls: list[RealCall] = []
         self.seen: list[tuple[str, dict[str, JsonValue], JsonValue]] = []
         """What probes saw: tool, arguments, value."""
@@ -85,22 +87,40 @@ class Witness:
     def _sync(self, name: str, work: Callable[..., Any], once: bool) -> Callable[..., Any]:
         def watched(**args: Any) -> Any:
             given = _plain(args)
-            force = self._enter(name, given, once)
-            time.sleep(force.delay)
-            made = self._made(name, given) if force.pretends else None
-            return self._leave(name, given, work(**args) if made is None else made.value, once, force)
+            with self._working():
+                force = self._enter(name, given, once)
+                time.sleep(force.delay)
+                made = self._made(name, given) if force.pretends else None
+                return self._leave(name, given, work(**args) if made is None else made.value, once, force)
 
         return watched
 
     def _async(self, name: str, work: Callable[..., Any], once: bool) -> Callable[..., Any]:
         async def watched(**args: Any) -> Any:
             given = _plain(args)
-            force = self._enter(name, given, once)
-            await asyncio.sleep(force.delay)
-            made = self._made(name, given) if force.pretends else None
-            return self._leave(name, given, await work(**args) if made is None else made.value, once, force)
+            with self._working():
+                force = self._enter(name, given, once)
+                await asyncio.sleep(force.delay)
+                made = self._made(name, given) if force.pretends else None
+                return self._leave(name, given, await work(**args) if made is None else made.value, once, force)
 
         return watched
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        with self._ended:
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._ended:
+                self._at_work -= 1
+                self._ended.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Until no call is at work any more: one that was given up as too slow may act after the run has ended."""
+        with self._ended:
+            self._ended.wait_for(lambda: not self._at_work, seconds)
 
     def _enter(self, tool: str, args: dict[str, JsonValue], once: bool) -> Force:
         self._reach(tool, args, "before")

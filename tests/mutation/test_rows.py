@@ -1,5 +1,6 @@
 """Each row fails for a runtime that breaks its promise, and names the layer: a test that cannot fail tests nothing."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,7 +53,15 @@ def test_marks_that_follow_the_order_of_steps_take_an_independent_branch_down(mo
     assert "independent" in failing(mutate(shop, GOAL, kinds=kinds("file changed")))
 
 
-def test_a_journal_that_forgets_writes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("kind", "hurried"),
+    [
+        pytest.param("answer lost", {}, id="an answer that is lost"),
+        # much sooner than the slow call acts, however busy the machine is
+        pytest.param("tool too slow", {"timeout": 0.2}, id="a call that is still at work"),
+    ],
+)
+def test_a_journal_that_forgets_writes_twice(kind: str, hurried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = DatabaseJournal.begin
 
     async def forgets(self: DatabaseJournal, identity: Any, step: str, fence: int | None = None) -> Begun:
@@ -65,7 +74,8 @@ def test_a_journal_that_forgets_writes_twice(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(DatabaseJournal, "begin", forgets)
     monkeypatch.setattr(classifier, "options", careless)
     tools = [Calls().tool("a"), Calls().tool("paid", "a", effect="mutating")]
-    assert "once" in failing(mutate(tools, Goal(wants=("paid",)), kinds=kinds("answer lost")))
+    mutated = [replace(each, **hurried) for each in kinds(kind)]
+    assert "once" in failing(mutate(tools, Goal(wants=("paid",)), kinds=mutated))
 
 
 def test_a_ladder_without_budgets_does_not_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
