@@ -201,7 +201,8 @@ def _shop(script: Script, folder: Path, url: str, run: Run) -> Verdict:
         code = _lived(shop_life, (script, life, folder, url), life, run, folder)
         if code not in (0, -signal.SIGKILL):
             raise Stuck(f"a process ended with exit code {code}")
-    return shop_verdict(script, folder, _undisturbed_shop(script.wants))
+    meant = Ledger(folder / "ledger.txt").has("goal meant")  # a kill may come in the call before it changes the goal
+    return shop_verdict(script, folder, _undisturbed_shop(script.wants if meant else script.first or script.wants))
 
 
 def _scenario(script: Script, home: Path, url: str, run: Run) -> Verdict:
