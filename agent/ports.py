@@ -198,6 +198,10 @@ class Task(Value):
     """Calls that a person has allowed, by identity, each with the arguments they changed."""
     look_first: bool = False
     """The artifact was made before: look whether its effect still stands before doing it again."""
+    kin: tuple[StepId, ...] = ()
+    """Steps of the plan, superseded ones among them, that were to make the same."""
+    made_before: bool = False
+    """It was made from these very inputs once, perhaps by another call."""
     anew: bool = False
     """What stands was made from other inputs, so that it is out of date whatever its promise says."""
     fence: int | None = None

@@ -4,6 +4,7 @@ The world cannot be rolled back, so a call is answered for by the journal and no
 resume or a fork of the same thread asks about the same identity and finds what was already done.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -123,8 +124,8 @@ class EffectJournal(Protocol):
         """All effects of a thread, in the order they were first intended."""
         ...
 
-    async def undecided(self, thread: str, step: str) -> tuple[EffectIdentity, ...]:
-        """What a step has intended last and nobody has reported the end of, in the order it was first intended."""
+    async def undecided(self, thread: str, steps: Collection[str]) -> tuple[EffectIdentity, ...]:
+        """What any of these steps has intended last and nobody has reported the end of, in the order of intent."""
         ...
 
 

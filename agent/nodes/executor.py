@@ -1,6 +1,7 @@
 """Executor: starts whatever is marked running and not in flight, returns as soon as one attempt has finished."""
 
 import time
+from collections.abc import Iterator
 from functools import partial
 from types import MappingProxyType
 
@@ -12,9 +13,9 @@ from agent.core.failure import ErrorFacts
 from agent.core.goal import Goal, occasion
 from agent.core.move import Start
 from agent.core.phase import Phase
-from agent.core.plan import Plan, Step, StepStatus
+from agent.core.plan import Plan, Step, StepId, StepStatus
 from agent.core.provenance import Sources, sources
-from agent.core.record import AttemptEnded, TraceRecord, Withheld, nudged
+from agent.core.record import AttemptEnded, Committed, TraceRecord, Withheld, nudged
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.spending import Prices, charged, cost
 from agent.core.value import ArtifactName, Digest, JsonValue
@@ -89,7 +90,9 @@ class Executor:
         goal, world = state["goal"], state["world"]
         begun = time.monotonic()
         inputs = await self._bodies.view(world, step.reads())
-        result = await self._result(thread, scope.hold, step, goal, world, inputs, doubtful, allowed)
+        kin = _kin(step, state["plan"])
+        before = _made_before(step, state)
+        result = await self._result(thread, scope.hold, step, goal, world, inputs, kin, doubtful, before, allowed)
         stored = await self._bodies.parked(result.value)
         if stored is not None:
             result = result.model_copy(update={"value": None, "stored": stored})
@@ -122,7 +125,9 @@ class Executor:
         goal: Goal,
         world: World,
         inputs: dict[str, JsonValue],
+        kin: tuple[StepId, ...],
         doubtful: bool,
+        before: bool,
         allowed: Allowed,
     ) -> Result:
         try:
@@ -140,6 +145,8 @@ class Executor:
                 informed=not goal.given.keys() >= inputs.keys(),
                 allowed=allowed,
                 look_first=doubtful or any(name in world.artifacts for name in step.produces),
+                kin=kin,
+                made_before=before,
                 anew=_from_other_inputs(step, world),
                 fence=hold.token if hold else None,
                 alone=hold is None or hold.is_alone(),
@@ -204,7 +211,26 @@ def _from_other_inputs(step: Step, world: World) -> bool:
     return any(each.inputs != _inputs(step, world) for each in made)
 
 
+def _made_before(step: Step, state: RunState) -> bool:
+    """Whether the same was made from these very inputs once, whatever was made from others since."""
+    world = state["world"]
+    if step.idempotent or not any(name in world.artifacts for name in step.produces):
+        return False
+    inputs = _inputs(step, world)
+    made = (each for each in state["trace"] if isinstance(each, Committed))
+    return any(each.name in step.produces and each.inputs == inputs for each in made)
+
+
+def _kin(step: Step, plan: Plan) -> tuple[StepId, ...]:
+    """This step, and those whose place it took: all that were to make the same."""
+    return tuple(each.id for each in _alike(step, plan)) if step.produces else (step.id,)
+
+
 def _tried_before(step: Step, plan: Plan) -> bool:
     """Whether anything was started for the same products, by this step or by one it took the place of."""
-    alike = plan.makers(step.produces[0]) if step.produces else plan.steps
-    return any(each.key == step.key and each.attempts > (each.id == step.id) for each in alike)
+    return any(each.attempts > (each.id == step.id) for each in _alike(step, plan))
+
+
+def _alike(step: Step, plan: Plan) -> Iterator[Step]:
+    makers = plan.makers(step.produces[0]) if step.produces else plan.steps
+    return (each for each in makers if each.key == step.key)

@@ -7,7 +7,7 @@ it is kept once, among them, and the entry has its digest. Both are written in t
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -80,9 +80,9 @@ class DatabaseJournal:
         """All effects of a thread, in the order they were first intended."""
         return await self._lane.run(partial(_entries, thread))
 
-    async def undecided(self, thread: str, step: str) -> tuple[EffectIdentity, ...]:
-        """What a step has intended last and nobody has reported the end of; reads no results."""
-        return await self._lane.run(partial(_undecided, thread, step))
+    async def undecided(self, thread: str, steps: Collection[str]) -> tuple[EffectIdentity, ...]:
+        """What these steps have intended last and nobody has reported the end of; reads no results."""
+        return await self._lane.run(partial(_undecided, thread, steps))
 
     async def _settle(self, identity: EffectIdentity, status: EffectStatus, result: JsonValue) -> None:
         large = size(result) > self._inline
@@ -181,11 +181,11 @@ def _entries(thread: str, connection: Connection) -> tuple[EffectEntry, ...]:
     return tuple(_entry(connection, row) for row in rows.fetchall())
 
 
-def _undecided(thread: str, step: str, connection: Connection) -> tuple[EffectIdentity, ...]:
+def _undecided(thread: str, steps: Collection[str], connection: Connection) -> tuple[EffectIdentity, ...]:
     # `open` in the text, and not a parameter: else SQLite does not see that its index serves
-    query = """SELECT thread, tool, args_digest, repetition FROM kintsugi_effects
-        WHERE thread = ? AND step = ? AND status = 'open' ORDER BY number"""
-    rows = connection.execute(query, (thread, step)).fetchall()
+    query = f"""SELECT thread, tool, args_digest, repetition FROM kintsugi_effects
+        WHERE thread = ? AND step IN ({", ".join("?" * len(steps))}) AND status = 'open' ORDER BY number"""
+    rows = connection.execute(query, (thread, *steps)).fetchall()
     return tuple(EffectIdentity(of, tool, Digest(args), repetition) for of, tool, args, repetition in rows)
 
 

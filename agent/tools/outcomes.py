@@ -51,10 +51,16 @@ def lost(tool: str, begun: Open, seen: Observation | None) -> ErrorFacts:
 
 
 def undecided(tool: str, before: Sequence[EffectIdentity]) -> ErrorFacts:
-    """Why a write of an inner loop is not made: others of the step may have happened."""
+    """Why a write of an inner loop is not made: others for the same products may have happened."""
     first = before[0].tool
-    said = f"{tool} was not called: an earlier call of {first} in this step may have happened. Look, or give up"
+    said = f"{tool} was not called: an earlier call of {first} to the same end may have happened. Look, or give up"
     return ErrorFacts(kind="lost", message=said, lost=tuple(each.call for each in before))
+
+
+def made_otherwise(tool: str) -> ErrorFacts:
+    """Why a write is not made: its end was reached before, by a call with other arguments."""
+    said = "the same was made from the same inputs before, by another call, and may stand; this would be the second"
+    return ErrorFacts(kind="lost", message=f"{tool} was not called: {said}")
 
 
 def overtaken(tool: str, before: str) -> ErrorFacts:

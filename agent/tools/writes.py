@@ -18,7 +18,16 @@ from agent.ports import Observation, Result, Task
 from agent.tools.calling import Caller
 from agent.tools.checking import checked, sees_nothing, standing, tool_of
 from agent.tools.inquiring import ASKS
-from agent.tools.outcomes import effect_after, identity, is_harmless_anew, looked_after, lost, overtaken, undecided
+from agent.tools.outcomes import (
+    effect_after,
+    identity,
+    is_harmless_anew,
+    looked_after,
+    lost,
+    made_otherwise,
+    overtaken,
+    undecided,
+)
 from agent.tools.registry import Registry
 
 
@@ -119,7 +128,10 @@ class Writes:
         """Call at most once for its identity."""
         begun = await self._begin(write)
         if isinstance(begun, Fresh):
-            return await self._call(write, begun.attempts)
+            if not await self._is_second(write):
+                return await self._call(write, begun.attempts)
+            await self._journal.absent(write.effect, begun.attempts)
+            return _failed(made_otherwise(write.tool))
         if isinstance(begun, Done):
             return await self._recorded(write, begun)
         return await self._reconcile(write, begun)
@@ -231,14 +243,24 @@ class Writes:
         await self._begin(write)  # as one whose outcome is unknown: no run makes it now without a person's word
         return _failed(overtaken(write.tool, before.tool))
 
-    async def _undecided(self, write: Write, step: Step) -> ErrorFacts | None:
-        """Whether another write of the same step may have happened: under other arguments this could be the second.
+    async def _is_second(self, write: Write) -> bool:
+        """Whether another call made the same from the same inputs, and nothing shows that it is gone.
 
-        Not one of which a person, who was asked about it, has said to go on.
+        Only a person can say then that it is to be made: that is another repetition of it.
+        """
+        task = write.task
+        made = task.made_before and not (write.inner or task.step.idempotent or task.step.repetition)
+        return made and not sees_nothing(await self._look(write))
+
+    async def _undecided(self, write: Write, step: Step) -> ErrorFacts | None:
+        """Whether another write to the same end may have happened: under other arguments this could be the second.
+
+        It may be one of this step, or of a step of an earlier plan; not one of which a person, who was asked about
+        it, has said to go on.
         """
         if write.task.step.idempotent:
             return None
-        unknown = await self._journal.undecided(write.task.thread, step.id)
+        unknown = await self._journal.undecided(write.task.thread, {step.id, *write.task.kin})
         # a tool that was taken away since is not known to be harmless
         harmless = {name for name, each in self._registry.contracts.items() if each.idempotent}
         doubtful = [

@@ -48,7 +48,18 @@ def test_a_write_that_may_have_happened_is_not_made_in_another_way_in_any_attemp
         graph = build_graph(desk.tools(), model=model, settings=settings, checkpointer=InMemorySaver())
         first, second = run(graph, TEXT), run(graph, TEXT)
     assert [each["outcome"].status for each in (first, second)] == ["handed_over", "handed_over"]
-    assert "pay was not called: an earlier call of pay in this step may have happened" in second["outcome"].reason
+    assert "pay was not called: an earlier call of pay to the same end may have happened" in second["outcome"].reason
+    assert desk.paid == ["kim"]
+
+
+def test_a_write_that_may_have_happened_is_not_made_in_another_way_by_the_step_of_a_later_plan() -> None:
+    desk, other = Desk(), drafted(calls("base"), wants=["base"])
+    with scripted(PLAN, calling("pay", to="kim"), other, PLAN, calling("pay", to="Kim Lee")) as model:
+        settings = calm(escalation="finish")
+        graph = build_graph(desk.tools(), model=model, settings=settings, checkpointer=InMemorySaver())
+        ends = [run(graph, {"goal": {"text": text}}) for text in ("Pay", "Look", "Pay")]
+    assert [each["outcome"].status for each in ends] == ["handed_over", "satisfied", "handed_over"]
+    assert "pay was not called: an earlier call of pay to the same end may have happened" in ends[2]["outcome"].reason
     assert desk.paid == ["kim"]
 
 
@@ -69,7 +80,7 @@ def test_a_write_that_may_have_happened_counts_although_its_tool_was_taken_away(
         with pytest.raises(KeyboardInterrupt):
             run(build_graph([base, paying, wire], model=model, settings=calm(), checkpointer=saver), TEXT)
         end = run(build_graph([base, wire], model=model, settings=calm(), checkpointer=saver), None)
-    assert "wire was not called: an earlier call of pay in this step may have happened" in str(end["__interrupt__"])
+    assert "wire was not called: an earlier call of pay to the same end may have happened" in str(end["__interrupt__"])
     assert desk.paid == ["kim"]
 
 

@@ -101,6 +101,32 @@ def test_a_later_plan_keeps_the_way_that_worked(other: str) -> None:
     assert desk.there in (["cash", "somebody else's", "cash"], ["other", "somebody else's", "other"])
 
 
+@pytest.mark.parametrize("observed", [True, False], ids=["can be looked at", "nothing can look"])
+def test_an_old_goal_that_comes_back_is_not_paid_again_in_the_way_that_was_found_meanwhile(observed: bool) -> None:
+    desk, counted, refused = Desk(), Calls(), list[Any]()
+
+    def writes(seed: int, by: str) -> str:
+        if (seed, by) == (2, "card"):
+            refused.append(by)
+            raise ValueError("1 validation error for Order")
+        desk.there.append((seed, by))
+        return by
+
+    ways = {"alternatives": {"by": ("card", "cash")}, "takes": "seed by", "args": {"seed": "{{seed}}"}}
+    looked = {"observe": lambda **_: list(desk.there) or None} if observed else {}
+    tools = [counted.tool("pay", "seed", writes, **ways, **looked, **WRITES)]
+    graph = build_graph(tools, settings=calm(), checkpointer=InMemorySaver())
+    for seed in (1, 2):
+        assert run(graph, goal("pay", given={"seed": seed}))["outcome"].status == "satisfied"
+    asked = questions(run(graph, goal("pay", given={"seed": 1})))
+    assert (desk.there, refused) == ([(1, "card"), (2, "cash")], ["card"])
+    assert "made from the same inputs before" in str(asked)
+    # what can be looked at is not made again by a word, but taken as it is
+    says = {"choice": "answer", "value": "card"} if observed else {"choice": "retry"}
+    end = graph.invoke(Command(resume={next(iter(asked)): says}), thread())
+    assert (end["outcome"].status, desk.there[2:]) == ("satisfied", [] if observed else [(1, "cash")])
+
+
 def test_a_call_that_a_person_has_edited_is_what_a_later_plan_makes() -> None:
     desk, counted = Desk(), Calls()
 

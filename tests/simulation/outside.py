@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
@@ -138,8 +138,8 @@ class Journal:
     async def entries(self, thread: str) -> tuple[EffectEntry, ...]:
         return tuple(each for each in self.found.values() if each.identity.thread == thread)
 
-    async def undecided(self, thread: str, step: str) -> tuple[EffectIdentity, ...]:
-        mine = (each for each in await self.entries(thread) if each.step == step)
+    async def undecided(self, thread: str, steps: Collection[str]) -> tuple[EffectIdentity, ...]:
+        mine = (each for each in await self.entries(thread) if each.step in steps)
         return tuple(each.identity for each in mine if each.status is EffectStatus.OPEN)
 
     def intends(self, tool: str, args: Digest) -> bool:
@@ -147,12 +147,10 @@ class Journal:
         return any(each.tool == tool and each.args_digest == args for each in self.found)
 
     def unknown(self, tool: str, args: Digest) -> bool:
-        """Whether nobody knows if this call happened."""
-        return any(
-            each.status is EffectStatus.OPEN
-            for known, each in self.found.items()
-            if (known.tool, known.args_digest) == (tool, args)
-        )
+        """Whether nobody knows if this call happened; one that a person has let be made once more is told by that."""
+        tried = (each for each in self.found if (each.tool, each.args_digest) == (tool, args))
+        last = max(tried, key=lambda each: each.repetition, default=None)
+        return last is not None and self.found[last].status is EffectStatus.OPEN
 
     def _settle(self, identity: EffectIdentity, status: EffectStatus, result: JsonValue) -> None:
         known = self.found[identity]

@@ -60,6 +60,10 @@ def test_a_seed_tells_the_same_story_every_time() -> None:
         pytest.param(219403, id="a late write uses up what a person has allowed"),
         pytest.param(224415, id="a read is as old as when it began"),
         pytest.param(226782, id="so is one that a person was asked about before"),
+        pytest.param(3006651, id="a later plan's inner loop writes in no other way while a write may stand"),
+        pytest.param(3029320, id="nor does one whose process was killed"),
+        pytest.param(3009047, id="a patched call is not made from inputs from which another made the same before"),
+        pytest.param(3048579, id="what a person let be made once more is settled by that"),
     ],
 )
 def test_what_broke_once_holds(seed: int) -> None:

@@ -167,7 +167,7 @@ async def test_what_a_step_has_left_open_is_known_and_nothing_else(journal: Effe
     await journal.begin(effect(thread="43"), "s1")
     await journal.done(effect(n="a"), "x" * 9000)
     await journal.absent(effect(n="d"), 1)
-    assert await journal.undecided("42", "s1") == (effect(n="b"), effect(n="e"))
+    assert await journal.undecided("42", {"s1"}) == (effect(n="b"), effect(n="e"))
 
 
 async def test_to_ask_for_them_takes_no_more_work_in_a_long_journal_than_in_a_short_one(path: Path) -> None:
@@ -179,7 +179,7 @@ async def test_to_ask_for_them_takes_no_more_work_in_a_long_journal_than_in_a_sh
             if number in (2, 200):
                 worked: list[None] = []
                 database.durable.call(lambda each: each.set_progress_handler(lambda: worked.append(None), 1))  # type: ignore[attr-defined]  # noqa: B023
-                assert await journal.undecided("42", "s1") == ()
+                assert await journal.undecided("42", {"s1"}) == ()
                 database.durable.call(lambda each: each.set_progress_handler(None, 1))  # type: ignore[attr-defined]
                 taken.append(len(worked))
     few, many = taken
