@@ -231,12 +231,14 @@ def _model_ports(
     """What models add. Loaded only when there is one: contract goals need none of it."""
     if not models.any:
         return None, None, None
+    from agent.models.acting import Way
     from agent.models.patcher import ModelPatcher
     from agent.models.scope import ModelScope
     from graphs.react import build_react
 
+    way = None if settings.actions == "auto" else Way(settings.actions)
     return (
-        build_react(models.executor, registry, settings.limits) if models.executor else None,
+        build_react(models.executor, registry, settings.limits, way) if models.executor else None,
         ModelPatcher(models.repairer) if models.repairer else None,
         ModelScope(models.classifier) if models.classifier else None,
     )

@@ -83,6 +83,9 @@ class Settings(BaseSettings):
     for so long does not ask again."""
     models: RoleModels = RoleModels()
     """Another model for a role, as `{"executor": "small"}`, or `KINTSUGI_MODELS__EXECUTOR__MODEL=small`."""
+    actions: Literal["auto", "native", "schema"] = "auto"
+    """How a model calls the tools of a step: `native` calls, `schema` by one JSON object under a schema, or `auto`, by
+    what its server does well. The model on this machine begins with `schema`, the others with `native`."""
     persona: str = DOUBTER
     """What a replanner is told about itself, so that it does not defend the plan that broke; empty: nothing."""
     tools: str | None = None

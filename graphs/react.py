@@ -5,12 +5,12 @@ and calls that repeat are answered to the model; none of them is ever taken for 
 """
 
 import asyncio
-from functools import partial, reduce
+from functools import reduce
 from typing import Literal, TypedDict, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -19,11 +19,12 @@ from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
 from agent.core.repetition import Heard
 from agent.core.spending import total
-from agent.models.asking import INVALID, ask, cut_short, estimated, metadata, overflowed
-from agent.models.endings import GIVE_UP, SUBMIT, Schema, ended, endings, failed, function, waiting
+from agent.models.acting import Acting, Way
+from agent.models.asking import INVALID, cut_short, estimated, metadata, overflowed
+from agent.models.endings import Schema, ended, endings, failed, function, waiting
 from agent.models.prompts import Prompt, fenced
 from agent.models.sampling import RE_ASKS
-from agent.models.turns import actions, in_words, normalised, taken_ids
+from agent.models.turns import actions
 from agent.ports import Result, Task, Usage
 from agent.tools.inner import HeldCall, ToolCall
 from agent.tools.inquiring import ASKS
@@ -62,8 +63,8 @@ class Loop(TypedDict):
 class ReactLoop:
     """Carries out instructions with a model. The loop itself is `graph`, a compiled LangGraph graph."""
 
-    def __init__(self, model: BaseChatModel, registry: Registry, limits: Limits) -> None:
-        self._model = model
+    def __init__(self, model: BaseChatModel, registry: Registry, limits: Limits, way: Way | None) -> None:
+        self._acting = Acting(model, "executor", way)
         self._registry = registry
         self._turns = limits.turns
         self._prompt = Prompt("executor")
@@ -118,24 +119,14 @@ class ReactLoop:
         messages, task = state["messages"], runtime.context.task
         if state["turns"] >= self._turns:
             return {"result": failed("TurnLimit", f"not done after {self._turns} turns", messages)}
-        turn = RunnableLambda(partial(self._turn, self._offer(task, state["kept"])))
         prompt = fitting(self._opening(task, state["room"]), messages, state["room"])
         runtime.context.unanswered.append(estimated(prompt))
-        said = await ask(turn, prompt, "executor", task.step.id, runtime.context.around)
+        said = await self._acting.turn(prompt, self._offer(task, state["kept"]), task.step.id, runtime.context.around)
         runtime.context.unanswered.clear()
         spent = {"turns": state["turns"] + 1, "usage": total(state["usage"], said.usage)}
         if isinstance(said.message, ErrorFacts):
             return {**spent, **_unanswered(said.message, state)}
-        reply = normalised(said.message, (*self._answers.tools(task), SUBMIT, GIVE_UP), taken_ids(messages))
-        return {**spent, **_taken([*messages, reply], reply, state["broken"])}
-
-    async def _turn(self, offer: list[Schema], messages: list[BaseMessage], config: RunnableConfig) -> AIMessage:
-        """Ask with native calls, or in words where the client has none."""
-        try:
-            bound = self._model.bind_tools(offer)
-        except NotImplementedError:
-            return await self._model.ainvoke(in_words(messages, offer), config)
-        return await bound.ainvoke(messages, config)
+        return {**spent, **_taken([*messages, said.message], said.message, state["broken"], self._acting.ends)}
 
     async def _act(self, state: Loop, runtime: Runtime[Work]) -> dict[str, object]:
         """Carry out the calls of the last turn, one after the other: their order may matter."""
@@ -176,9 +167,14 @@ class ReactLoop:
         return [*own, *([function(READ_MORE, _READING, _PLACE)] if long else []), *endings(task.step)]
 
 
-def build_react(model: BaseChatModel, registry: Registry, limits: Limits = Limits()) -> ReactLoop:  # noqa: B008 - frozen
-    """The inner loop over these tools."""
-    return ReactLoop(model, registry, limits)
+def build_react(
+    model: BaseChatModel,
+    registry: Registry,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    way: Way | None = None,
+) -> ReactLoop:
+    """The inner loop over these tools. With a way tools are called in that one only."""
+    return ReactLoop(model, registry, limits, way)
 
 
 def _out_of_time(seconds: float) -> Result:
@@ -197,8 +193,8 @@ def _unanswered(error: ErrorFacts, state: Loop) -> dict[str, object]:
     return _broken(error.message, [*state["messages"], nudge], state["broken"])
 
 
-def _taken(messages: list[BaseMessage], reply: AIMessage, broken: int) -> dict[str, object]:
-    """What a reply does to the loop: go on, or end because it calls nothing."""
+def _taken(messages: list[BaseMessage], reply: AIMessage, broken: int, ends: bool) -> dict[str, object]:
+    """What a reply does to the loop: go on, or end because it calls nothing, where that says something."""
     calls = actions(reply)
     if any(not each.fault for each in calls):
         return {"messages": messages, "broken": 0}
@@ -207,6 +203,9 @@ def _taken(messages: list[BaseMessage], reply: AIMessage, broken: int) -> dict[s
     if cut_short(reply):
         nudge = HumanMessage("Your reply was cut off at the token limit. Write no prose; call one tool.")
         return _broken("the reply was cut off at the token limit", [*messages, nudge], broken)
+    if not ends:
+        nudge = HumanMessage("Your reply called no tool. Write no prose; call one tool.")
+        return _broken("the model called no tool", [*messages, nudge], broken)
     return {
         "messages": messages,
         "result": failed("NotSubmitted", "the model stopped without submitting", messages),

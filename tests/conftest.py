@@ -1,6 +1,7 @@
 """What every test may rely on: strict checkpoints, loopback only, nothing traced, no key of the developer's."""
 
 import os
+import sys
 
 # Before LangGraph is imported anywhere: it reads this once.
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
@@ -26,6 +27,14 @@ settings.register_profile(
     "kintsugi", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.load_profile("kintsugi")
+
+
+@pytest.fixture(autouse=True)
+def strangers() -> None:
+    """No server is known from another test: ports are used again."""
+    for name, memory in (("structured", "NEGOTIATED"), ("acting", "LEARNT")):
+        if module := sys.modules.get(f"agent.models.{name}"):
+            getattr(module, memory).forget()
 
 
 @pytest.fixture(scope="session")

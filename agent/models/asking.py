@@ -123,6 +123,14 @@ def cut_short(reply: AIMessage) -> bool:
     return why in ("length", "max_tokens")
 
 
+def doubtful(reply: AIMessage) -> bool:
+    """Whether the last call was cut off, though it looks whole.
+
+    A client that reads pieces closes what was left open, and half a path is a path too.
+    """
+    return cut_short(reply) and bool(reply.tool_calls) and not reply.invalid_tool_calls
+
+
 def metadata() -> Mapping[str, Any]:
     """What LangGraph says of the node that runs here; tokens are streamed under it."""
     return (var_child_runnable_config.get() or {}).get("metadata", {})

@@ -37,6 +37,9 @@ Arguments = Annotated[dict[str, JsonValue], BeforeValidator(lambda value: {} if 
 _SUBSTEPS = ("substeps", "sub_steps", "subtasks", "children")
 
 
+_NATIVE = {"name": "tool", "arguments": "args", "parameters": "args"}
+
+
 class Draft(BaseModel):
     """Base of the forms: what a model adds beyond the fields is left out."""
 
@@ -97,3 +100,18 @@ class DraftedScope(Draft):
 
     reason: Text = ""
     scope: Scope
+
+
+class DraftedAction(Draft):
+    """One call of the inner loop."""
+
+    tool: str
+    args: Arguments = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare(cls, data: object) -> object:
+        """Take it with or without its frame, and under the names that native calls have."""
+        inner = data.get("action") if isinstance(data, dict) else None
+        call = inner if isinstance(inner, dict) else data
+        return {_NATIVE.get(name, name): each for name, each in call.items()} if isinstance(call, dict) else call

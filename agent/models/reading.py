@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent.boundary import shortened
 from agent.core.value import Value
-from agent.models.asking import cut_short
+from agent.models.asking import cut_short, doubtful
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -97,8 +97,9 @@ def raw_text(reply: AIMessage) -> str:
 
 def _places(reply: AIMessage) -> Iterator[Found]:
     text = str(reply.text)
-    for call in reply.tool_calls:
-        yield Found((call["args"],))
+    for call in reply.tool_calls[: -1 if doubtful(reply) else None]:
+        # the name says nothing where one form is asked for, and a lot where it is the action that is
+        yield Found((call["args"], {"name": call["name"], "arguments": call["args"]}))
     for invalid in reply.invalid_tool_calls:
         yield objects(invalid["args"] or "")
     yield objects(spoken(text))

@@ -1,16 +1,17 @@
 """How does a model fill a schema? By what its server can do: JSON schema, then a tool call, then plain text.
 
-The mode is found out by asking and remembered for the model: a server is asked once for what it cannot do.
+The mode is found out by asking and remembered for the server: it is asked once for what it cannot do.
 """
 
 import json
-import weakref
+from collections.abc import Mapping
 from enum import StrEnum
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from agent.boundary import facts_of
@@ -19,15 +20,16 @@ from agent.core.spending import total
 from agent.core.value import JsonValue
 from agent.models.asking import INVALID, Said, ask, overflowed
 from agent.models.reading import InvalidOutput, raw_text, read
+from agent.models.remembered import Remembered
 from agent.ports import Usage
 
 T = TypeVar("T", bound=BaseModel)
 
 REFUSED_STATUS = frozenset({400, 404, 405, 415, 422, 501})
 """Statuses by which servers say that they do not know a mode: nothing was read, so the next one costs nothing."""
-_DOUBTFUL_STATUS = 500
+DOUBTFUL_STATUS = 500
 """What some servers answer to a field that they do not know, and others when they are unwell."""
-_CLIENT_REFUSES = (NotImplementedError, ValueError, TypeError, AttributeError)
+CLIENT_REFUSES = (NotImplementedError, ValueError, TypeError, AttributeError)
 """What clients throw for a mode they do not have, before they ask."""
 
 
@@ -55,17 +57,21 @@ class _Negotiated(NamedTuple):
     """It was answered in this mode."""
 
 
-_NEGOTIATED: dict[int, _Negotiated] = {}
-"""What was found out, by identity of the model: planner, patcher and classifier often share one."""
+NEGOTIATED = Remembered(_Negotiated())
+"""What was found out: planner, patcher and classifier often share a server."""
 
 
 class Structured:
     """Asks a chat model to fill schemas."""
 
-    def __init__(self, model: BaseChatModel, role: str) -> None:
-        """Args: whom to ask; in which role."""
+    def __init__(
+        self, model: BaseChatModel, role: str, step: str = "", around: Mapping[str, Any] | None = None
+    ) -> None:
+        """Args: whom to ask; in which role; for which step, and under which node's metadata, as `ask` takes them."""
         self._model = model
         self._role = role
+        self._step = step
+        self._around = around
 
     async def ask(
         self, messages: list[BaseMessage], schema: type[T], wire: dict[str, JsonValue] | None = None
@@ -84,7 +90,7 @@ class Structured:
         for mode in tuple(Mode)[tuple(Mode).index(known.mode) :]:
             said = await self._asked(mode, messages, shown)
             spent = total(spent, said.usage)
-            if known.works or not _refused(said.message):
+            if known.works or not refused(said.message):
                 break
         value = _read(said.message, schema)
         self._remember(mode, value)
@@ -98,31 +104,32 @@ class Structured:
 
     @property
     def _known(self) -> _Negotiated:
-        return _NEGOTIATED.get(id(self._model), _Negotiated())
+        return NEGOTIATED.of(self._model)
 
     def _remember(self, mode: Mode, value: object) -> None:
         """A mode that was answered works; one that seems not to be known makes room for the next."""
-        if self._known.works or (isinstance(value, ErrorFacts) and value.status != _DOUBTFUL_STATUS):
+        if self._known.works or (isinstance(value, ErrorFacts) and value.status != DOUBTFUL_STATUS):
             return
         unknown = isinstance(value, ErrorFacts) or (isinstance(value, InvalidOutput) and value.prose)
         following = tuple(Mode)[min(tuple(Mode).index(mode) + 1, len(Mode) - 1)]
-        if id(self._model) not in _NEGOTIATED:
-            weakref.finalize(self._model, _NEGOTIATED.pop, id(self._model), None)  # an identity is used again
-        _NEGOTIATED[id(self._model)] = _Negotiated(following) if unknown else _Negotiated(mode, works=True)
+        NEGOTIATED.put(self._model, _Negotiated(following) if unknown else _Negotiated(mode, works=True))
 
     async def _asked(self, mode: Mode, messages: list[BaseMessage], shown: dict[str, JsonValue]) -> Said:
         if mode is Mode.TEXT:
-            return await ask(self._model, [*messages, _instruction(shown)], self._role)
+            return await self._said(self._model, [*messages, _instruction(shown)])
 
         try:
             # the raw reply is read by ourselves: LangChain gives None, and no error, for a reply that is prose
             form: Any = self._model.with_structured_output(shown, method=mode.value, include_raw=True)
-        except _CLIENT_REFUSES as error:
+        except CLIENT_REFUSES as error:
             return Said(facts_of(error).model_copy(update={"kind": "refused"}), Usage())
-        return await ask(form | itemgetter("raw"), messages, self._role)
+        return await self._said(form | itemgetter("raw"), messages)
+
+    async def _said(self, model: Runnable[Any, AIMessage], messages: list[BaseMessage]) -> Said:
+        return await ask(model, messages, self._role, self._step, self._around)
 
 
-def _refused(said: AIMessage | ErrorFacts) -> bool:
+def refused(said: AIMessage | ErrorFacts) -> bool:
     """Whether the mode was refused and nothing was read, so that the next one costs nothing."""
     if not isinstance(said, ErrorFacts) or overflowed(said):
         return False

@@ -7,17 +7,26 @@ an end.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, InvalidToolCall, ToolCall, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    InvalidToolCall,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
 
 from agent.core.value import JsonValue, canonical
-from agent.models.asking import cut_short
-from agent.models.reading import objects, spoken
+from agent.models.asking import cut_short, doubtful
+from agent.models.reading import objects, raw_text, spoken
 from agent.plain import as_json
 
-_HOW = (
-    "Call one of these tools. Answer with one JSON object and nothing else: "
-    '{{"name": "<tool>", "arguments": {{...}}}}\n{tools}'
-)
+_HOW = """
+
+# Tools
+Each turn is one call, written as one JSON object and nothing else: {{"action": {{"tool": "<tool>", "args": {{...}}}}}}
+{tools}"""
 _ARGUMENTS = ("arguments", "args", "parameters")
 
 
@@ -31,13 +40,9 @@ class Action(NamedTuple):
 
 
 def actions(reply: AIMessage) -> tuple[Action, ...]:
-    """The calls of one turn, the broken ones last.
-
-    Of a reply that was cut off the last call is broken, whatever it looks like: a client that reads pieces closes
-    what was left open, and half a path is a path too.
-    """
+    """The calls of one turn, the broken ones last."""
     cut = "the reply was cut off at the token limit; call with less" if cut_short(reply) else ""
-    last = len(reply.tool_calls) - 1 if cut and not reply.invalid_tool_calls else -1
+    last = len(reply.tool_calls) - 1 if doubtful(reply) else -1
     return (
         *(
             Action(str(each["id"]), each["name"], each["args"], cut if place == last else "")
@@ -77,19 +82,24 @@ def answered(action: Action, text: str) -> ToolMessage:
 
 
 def in_words(messages: Iterable[BaseMessage], offer: Iterable[dict[str, JsonValue]]) -> list[BaseMessage]:
-    """The same talk for a client without native calls: tools, calls and answers as text."""
-    said = [_spoken_out(each) for each in messages]
+    """The same talk without native calls: the tools behind the rules, calls and answers as text."""
+    rules, *said = [_spoken_out(each) for each in messages]
     tools = "\n".join(canonical(each["function"]) for each in offer)
-    return [*said, HumanMessage(_HOW.format(tools=tools))]
+    return [SystemMessage(f"{rules.text}{_HOW.format(tools=tools)}"), *said]
 
 
 def _spoken_out(message: BaseMessage) -> BaseMessage:
     if isinstance(message, ToolMessage):
         return HumanMessage(f"{message.name} gave:\n{message.text}")
+    if isinstance(message, AIMessage) and message.invalid_tool_calls:
+        return AIMessage(raw_text(message))
     if isinstance(message, AIMessage) and message.tool_calls:
-        calls = [canonical({"name": each["name"], "arguments": as_json(each["args"])}) for each in message.tool_calls]
-        return AIMessage("\n".join(calls))
+        return AIMessage("\n".join(_action(each) for each in message.tool_calls))
     return message
+
+
+def _action(call: ToolCall) -> str:
+    return canonical({"action": {"tool": call["name"], "args": as_json(call["args"])}})
 
 
 def _fresh(given: str | None, ids: set[str]) -> str:

@@ -4,7 +4,7 @@ Typed arguments are what lets a small model draw valid plans: it cannot name a t
 an argument the tool does not have. The plan check stands behind this, for servers that enforce nothing.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 from langchain_core.utils.json_schema import dereference_refs
 
@@ -52,6 +52,22 @@ def scope_schema() -> Schema:
     scopes: Schema = {"type": "string", "enum": [each.value for each in Scope]}
     fields = _object({"reason": _TEXT, "scope": scopes})
     return {**fields, "title": "scope", "description": "What the error proves false."}
+
+
+def action_schema(offer: Sequence[Schema]) -> Schema:
+    """Schema of one call of one of these functions, each with its own arguments.
+
+    The choice lies in a frame: servers want an object at the root.
+    """
+    choices: list[JsonValue] = [_action(each["function"]) for each in offer]
+    return {**_object({"action": {"anyOf": choices}}), "title": "action", "description": "The next call."}
+
+
+def _action(function: JsonValue) -> JsonValue:
+    assert isinstance(function, dict)
+    name, schema = function["name"], function["parameters"]
+    assert isinstance(schema, dict)
+    return _object({"tool": {"type": "string", "enum": [name]}, "args": _arguments(schema)})
 
 
 def _call(name: str, schema: Schema, contracts: Contracts, written: frozenset[str]) -> JsonValue:

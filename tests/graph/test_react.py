@@ -132,7 +132,9 @@ async def test_a_reply_that_stops_is_a_failure_with_the_transcript_as_evidence()
 
 
 async def test_an_empty_reply_is_a_failure_too() -> None:
-    result, _ = await run(AIMessage("", additional_kwargs={"reasoning_content": "I think it is 12"}))
+    result, _ = await run(
+        calling("count_rows", table="a"), AIMessage("", additional_kwargs={"reasoning_content": "I think it is 12"})
+    )
     assert result.error is not None
     assert "I think it is 12" in result.error.message
 
@@ -364,9 +366,10 @@ async def test_a_model_without_native_calls_is_asked_in_words() -> None:
     ) as model:
         result = await build_react(model, REGISTRY).run(task(), calls)
     assert (result.value, result.error, calls.made) == (12, None, [("count_rows", {"table": "orders"})])
-    assert '"name":"count_rows"' in str(model.prompts[0][-1].text)
+    assert '"name":"count_rows"' in str(model.prompts[0][0].text)
     assert {each.type for each in model.prompts[1]} == {"system", "human", "ai"}
     assert "count_rows gave:" in str(model.prompts[1][-2].text)
+    assert "must fit this JSON schema" in said(model)
 
 
 async def test_loops_run_side_by_side_inside_a_node_of_a_checkpointed_graph() -> None:

@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from agent import build_graph
 from agent.core.recompute import contradictions
 from tests.builders import Calls, always, calm, goal, once, run, rungs, thread, values
-from tests.doubles import calling, scripted
+from tests.doubles import Reply, calling, scripted
 from tests.graph.planning import calls, drafted, instructs, played
 
 QUESTION: dict[str, Any] = {"goal": {"text": "How old is Kim?"}}
@@ -36,8 +36,8 @@ def test_a_short_question_over_tools_that_read_is_one_step_without_a_planner() -
 
 def test_a_single_step_that_fails_is_planned_after_all() -> None:
     steps = [calls("found", tool="look_up", args={"name": "Kim"}), instructs("answer", "look_up", needs=["found"])]
-    said = ["I do not know.", '{"scope": "precondition"}', drafted(*steps)]
-    end, _ = played([reading()], QUESTION, *said, calling("submit", answer=41), strategy="auto")
+    said: list[Reply] = ['{"scope": "precondition"}', drafted(*steps), calling("submit", answer=41)]
+    end, _ = played([reading()], QUESTION, calling("give_up", reason="no idea"), *said, strategy="auto")
     assert values(end) == {"found": "Kim, 41", "answer": 41}
     assert end["ledger"].planner_calls == 1
 

@@ -120,6 +120,9 @@ FILLED = {
     "truncated within a thought": Case(text(lambda said: {"content": f"<think>{said} but"}, finish="length"), False),
     "truncated arguments": Case(lambda good: completion(tool_call("a", json.dumps(good)[:-4])), False),
     "truncated arguments, streamed": Case(lambda good: streamed(tool_call("a", json.dumps(good)[:-4])), False),
+    "truncated arguments at the token limit, streamed": Case(
+        lambda good: streamed(tool_call("a", json.dumps(good)[:-1]), finish="length"), False
+    ),
     "no choices": Case(lambda good: (200, {"id": "1", "object": "chat.completion", "choices": []}), False),
     "choices null": Case(lambda good: (200, {"id": "1", "object": "chat.completion", "choices": None}), False),
     "an HTML page with status 200": Case(lambda good: (200, Raw("<html>Bad gateway</html>")), False),
@@ -165,14 +168,8 @@ ACTED = {
     "a stream that breaks off": Case(lambda good: streamed(SUBMITTED, finish=None), False),
 }
 """What the inner loop may be sent; the good answer is a call of `submit`."""
-ENDS_AT_ONCE = (
-    "prose",
-    "reasoning only",
-    "no choices",
-    "a connection closed in the middle",
-    "a stream that breaks off",
-)
-"""A reply that calls nothing ends the step; a connection that is lost is the ladder's to mend."""
+ENDS_AT_ONCE = ("a connection closed in the middle", "a stream that breaks off")
+"""A connection that is lost is the ladder's to mend."""
 
 
 def clear() -> dict[str, Any]:

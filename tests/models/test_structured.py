@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from agent.core.failure import ErrorFacts
 from agent.models.drafts import DraftedScope
 from agent.models.reading import InvalidOutput
-from agent.models.structured import _NEGOTIATED, Mode, Structured
+from agent.models.structured import NEGOTIATED, Mode, Structured
 from tests.doubles import calling, scripted
 
 PROMPT = [HumanMessage("Classify")]
@@ -86,8 +86,7 @@ async def test_a_server_that_refuses_every_mode_is_asked_once_in_each() -> None:
 async def test_what_was_found_out_is_forgotten_with_the_model() -> None:
     with scripted(GOOD) as model:
         await Structured(model, "classifier").ask(list(PROMPT), DraftedScope)
-        identity = id(model)
-        assert identity in _NEGOTIATED
+        assert len(NEGOTIATED._known) == 1
     del model
     gc.collect()
-    assert identity not in _NEGOTIATED
+    assert len(NEGOTIATED._known) == 0
