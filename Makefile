@@ -29,7 +29,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench bench-security mutate simulate kills studio format docs lock clean
+.PHONY: help demo test check bench bench-security live mutate simulate kills studio format docs lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ bench: $(VENV)/.dev ## Measure makespan, cost per step and growth of a long run 
 
 bench-security: $(DOJO)/.made ## Set up AgentDojo beside and let a model obey every injection (half an hour; ARGS="--each 10")
 	@$(DOJO)/bin/python -m tests.security $(ARGS)
+
+live: $(VENV)/.live ## Fetch a model (FROM=FILE, an address, pip), serve it, do the live tasks (ARGS="--runs 3 --plain")
+	@$(BIN)/python -m tests.live --fetch "$(FROM)" $(or $(ARGS),--minutes 5)
 
 mutate: $(VENV)/.runtime ## Mutate one constraint at every point of the three scenarios (about ten minutes)
 	@for each in backfill config-report closing; do $(BIN)/kintsugi mutate $$each $(ARGS) || exit $$?; echo; done
@@ -117,6 +120,11 @@ $(VENV)/.runtime: $(VENV)/.made pyproject.toml $(LOCK)
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo "Installing the development tools with $(INSTALLER)"
 	@$(INSTALL) --group dev
+	@touch $@
+
+$(VENV)/.live: $(VENV)/.dev
+	@echo "Installing the engine of the model on this machine with $(INSTALLER)"
+	@$(INSTALL) --editable '.[local]'
 	@touch $@
 
 $(VENV)/.studio: $(VENV)/.runtime

@@ -8,7 +8,8 @@ os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 os.environ["LANGSMITH_TRACING"] = "false"
 os.environ["LANGCHAIN_TRACING_V2"] = "false"
 # COLUMNS is set by pytest's workers; what is printed into a pipe is as wide as it needs.
-for name in [each for each in os.environ if each.startswith("KINTSUGI_") or each in ("OPENAI_API_KEY", "COLUMNS")]:
+_FOREIGN = ("KINTSUGI_", "OPENAI_API_KEY", "COLUMNS")
+for name in [each for each in os.environ if each.startswith(_FOREIGN) and not each.startswith("KINTSUGI_TEST_")]:
     del os.environ[name]
 
 from collections.abc import Iterator  # noqa: E402 - the environment comes first
