@@ -7,13 +7,16 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.cli.asking import show
+from agent.cli.board import spent
 from agent.cli.home import Home
 from agent.cli.screen import COLOURS
 from agent.cli.session import Standing
+from agent.core.limits import Ledger, Limits
 from agent.core.outcome import Outcome, OutcomeStatus
 from agent.core.predicate import Verdict
 from agent.scenarios import Scenario
 from agent.scenarios.marking import Marking
+from agent.trace.costs import paid
 from agent.trace.recoveries import recoveries, worth_telling
 
 
@@ -49,6 +52,24 @@ def tell_outcome(console: Console, home: Home, thread: str, standing: Standing) 
         console.print(f"[bold green]Satisfied[/]: {_satisfied(outcome, standing)}")
     else:
         _tell_unsatisfied(console, home, thread, outcome)
+
+
+def tell_spent(console: Console, limits: Limits, standing: Standing) -> None:
+    """Print what the last run used: attempts and rungs, and of each role its models, turns and tokens."""
+    if not standing.state:
+        return
+    ledger: Ledger = standing.state["ledger"]
+    roles = paid(ledger)
+    console.print(Text(f"\nSpent: {spent(ledger, limits)}" + ("" if roles else " · no model was asked"), "dim"))
+    if roles:
+        table = Table.grid(padding=(0, 2))
+        for each in roles:
+            called = _counted(each.calls, "turn" if each.role == "executor" else "call")
+            read, written = f"{each.tokens_in:,} tokens read", f"{each.tokens_out:,} written"
+            table.add_row(
+                *(Text(said, "dim") for said in (f"  {each.role}", each.models or "unnamed", called, read, written))
+            )
+        console.print(table, soft_wrap=False)
 
 
 def tell_check(console: Console, differences: list[str]) -> None:

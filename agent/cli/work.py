@@ -13,7 +13,7 @@ from agent.cli.board import Board
 from agent.cli.document import document, spelled
 from agent.cli.driving import Interrupted, drive, title
 from agent.cli.exits import BadInput, Code, bad_input, code_of
-from agent.cli.report import tell_check, tell_marking, tell_outcome, tell_recoveries
+from agent.cli.report import tell_check, tell_marking, tell_outcome, tell_recoveries, tell_spent
 from agent.cli.screen import console, errors, is_conversation, is_terminal
 from agent.cli.session import Session, Standing
 from agent.cli.watching import LineWatch, LiveWatch, NoWatch, Watch
@@ -92,6 +92,8 @@ def _tell_in_words(session: Session, standing: Standing, differences: list[str] 
         tell_recoveries(screen, standing)
     if session.supply.scenario and not standing.idle:
         tell_marking(screen, session.supply.scenario, standing)
+    if not standing.idle:
+        tell_spent(screen, session.home.settings.limits, standing)
     tell_outcome(screen, session.home, session.thread, standing)
     if differences is not None:
         tell_check(screen, differences)

@@ -97,6 +97,8 @@ class Ledger(Value):
     repairer_tokens_out: int = 0
     executor_tokens_in: int = 0
     executor_tokens_out: int = 0
+    models: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Role -> names under which its models have answered, the first few."""
     tokens_estimated: int = 0
     """Those among `tokens` that nobody told: counted from the text."""
     money: float = 0.0

@@ -14,6 +14,10 @@ from agent.core.value import Value
 Role = Literal["planner", "classifier", "repairer", "executor"]
 
 MILLION = 1_000_000
+NAMED = 5
+"""Models of a role that are remembered by name."""
+LONGEST = 100
+"""Characters of a model's name: servers say what they like."""
 
 
 class Price(Value):
@@ -108,6 +112,9 @@ def charged(ledger: Ledger, role: Role, usage: Usage, prices: Prices) -> Ledger:
         "tokens_estimated": usage.tokens_estimated,
         "money": money(usage, prices),
     }
+    known, name = ledger.models.get(role, ()), usage.model[:LONGEST]
+    if name and name not in known and len(known) < NAMED:
+        ledger = ledger.model_copy(update={"models": {**ledger.models, role: (*known, name)}})
     return ledger.add(**{name: each for name, each in amounts.items() if each})
 
 

@@ -3,6 +3,7 @@
 import json
 
 from tests.cli.conftest import JOBS, calls
+from tests.models.openai_server import Body, completion, openai_server, streamed, tool_call
 
 
 def test_a_goal_file_is_run_to_its_end_and_told_in_words(cli, folder):
@@ -31,6 +32,24 @@ def test_the_document_carries_outcome_artifacts_steps_limits_and_ledger(document
     assert (step["intent"], step["status"], step["attempts"]) == ("Write the total", "done", 1)
     assert found["limits"]["retry"] == 3
     assert found["ledger"]["verified"] == 2
+
+
+def test_the_end_says_which_model_was_asked_how_often_and_over_how_many_tokens(cli, monkeypatch):
+    def answers(body: Body) -> tuple[int, Body]:
+        name, args = (
+            ("submit", {"answer": "1, 2, 3"}) if body["messages"][-1]["role"] == "tool" else ("read_numbers", {})
+        )
+        said = json.dumps(args)
+        if body.get("stream"):
+            return streamed(tool_call(name, said))
+        return completion(tool_call(name, said))
+
+    with openai_server(answers) as server:
+        monkeypatch.setenv("KINTSUGI_BASE_URL", server.url)
+        said = cli("run", "Which numbers?", "--tools", JOBS, "--model", "openai:m", "--strategy", "single").stdout
+    assert "Spent: attempts 1/5000" in said
+    assert "  executor  m  2 turns  180 tokens read  20 written" in said
+    assert "no model was asked" in cli("run", "goal.toml", "--tools", JOBS).stdout
 
 
 def test_without_a_terminal_there_is_neither_colour_nor_a_moving_cursor(cli):

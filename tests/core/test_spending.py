@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.core.limits import CALLS, HARD, ROLES, Ledger, Limits, stopped
-from agent.core.spending import Price, Role, Usage, charged, money, total
+from agent.core.spending import LONGEST, NAMED, Price, Role, Usage, charged, money, total
 
 PRICES = {"gpt-5": Price(tokens_in=1.0, tokens_out=10.0), "gpt-5-mini": Price(call=0.5), "*": Price(tokens_in=100.0)}
 
@@ -105,3 +105,11 @@ def test_two_costs_together_are_the_sum_of_both(one: Usage, other: Usage) -> Non
     assert (both.calls, both.tokens) == (one.calls + other.calls, one.tokens + other.tokens)
     assert both.estimated == (one.estimated or other.estimated)
     assert (both.cost is None) == (one.cost is None and other.cost is None)
+
+
+def test_the_models_of_each_role_are_known_by_name_and_not_without_end() -> None:
+    ledger = charged(Ledger(), "planner", Usage(calls=1, model="large"), {})
+    for name in ("small", "", "small", *(f"m{n}" * 200 for n in range(20))):
+        ledger = charged(ledger, "executor", Usage(calls=1, model=name), {})
+    assert (ledger.models["planner"], ledger.models["executor"][0]) == (("large",), "small")
+    assert (len(ledger.models["executor"]), max(map(len, ledger.models["executor"]))) == (NAMED, LONGEST)

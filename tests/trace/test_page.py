@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.core.limits import Ledger
 from agent.trace.html import page as pages
 from agent.trace.html.clean import LONGEST, printable
 from agent.trace.html.model import Material, Report
@@ -238,3 +239,11 @@ def _luminance(colour: str) -> float:
     parts = [int(colour[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_the_page_says_which_model_had_which_part_and_over_how_many_tokens() -> None:
+    ledger = Ledger(executor_turns=7, executor_tokens_in=1_234, models={"executor": ("small", HOSTILE)})
+    document = Document(page(report_of(Material(thread="t", standing="running", ledger=ledger))))
+    assert "executor small, </script>" in document.visible
+    assert "7 turns 1,234 0" in document.visible
+    assert "No model was asked." in Document(page(report_of(many(5)))).visible

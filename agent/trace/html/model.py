@@ -13,6 +13,7 @@ from agent.core.plan import Plan
 from agent.core.record import TraceRecord
 from agent.core.value import Value
 from agent.core.world import World
+from agent.trace.costs import Paid
 
 
 @dataclass(frozen=True)
@@ -243,6 +244,7 @@ class Report(Value):
     drawn: tuple[Drawn, ...] = ()
     steps: tuple[StepLine, ...] = ()
     timeline: Timeline = Timeline()
+    paid: tuple[Paid, ...] = ()
     budgets: tuple[Spent, ...] = ()
     artifacts: tuple[Made, ...] = ()
     asked: tuple[Posed, ...] = ()

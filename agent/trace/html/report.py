@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from agent.core.goal import Goal
 from agent.core.plan import Step
 from agent.core.record import Answered, AttemptEnded, Escalated, StepStarted, TraceRecord
+from agent.trace.costs import paid
 from agent.trace.html.budgets import budgets
 from agent.trace.html.ladder import mended
 from agent.trace.html.model import Graded, Material, Mended, Posed, Report, Timeline, Told
@@ -48,6 +49,7 @@ def report_of(material: Material) -> Report:
         numbers=_numbers(material, recovered, times),
         next=material.again if material.standing in ("stopped", "waiting") else "",
         timeline=times,
+        paid=paid(material.ledger),
         budgets=budgets(material.ledger, material.limits),
         grades=_grades(material),
         left_out={name: len(each) - MOST[name] for name, each in parts.items() if len(each) > MOST[name]},
