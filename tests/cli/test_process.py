@@ -60,6 +60,18 @@ def test_on_a_terminal_the_plan_is_drawn_in_colour_while_it_runs(process):
     assert "attempts 2/5000" in terminal.seen
 
 
+def test_a_running_step_says_how_long_it_has_taken_and_how_long_its_tool_took_the_last_time(process, cli, folder):
+    (folder / "gate.toml").write_text('wants = "gate"')
+    (folder / "gate").write_text("open")
+    cli("run", "gate.toml", "--tools", JOBS)
+    (folder / "gate").unlink()
+    os.mkfifo(folder / "gate")
+    terminal = Terminal(process, "run", "gate.toml", "--tools", JOBS)
+    assert re.search(r"\d\.\d s of about \d\.\d s", terminal.until(" s of about "))
+    (folder / "gate").write_text("open")
+    assert terminal.to_the_end() == 0
+
+
 def test_a_person_at_a_terminal_is_asked_and_the_run_goes_on_without_colour_where_none_is_wanted(process, folder):
     (folder / "pay.toml").write_text('wants = "receipt"')
     (folder / "bank-is-down").touch()
