@@ -103,8 +103,8 @@ def changed_plan(old: Plan, change: PlanChange) -> Plan:
 
 def ledger_change(old: Ledger, new: Ledger) -> LedgerChange | Ledger | None:
     """What is new, None when nothing is; the whole ledger when an entry was taken out."""
-    before, after = old.model_dump(), new.model_dump()
-    fields = {name: each for name, each in after.items() if each != before[name]}
+    changed = {name for name, each in new if each != getattr(old, name)}
+    before, fields = old.model_dump(include=changed), new.model_dump(include=changed)
     for name, each in fields.items():
         if isinstance(each, dict):
             if before[name].keys() - each.keys():

@@ -14,7 +14,19 @@ Digest = NewType("Digest", str)
 ArtifactName = str
 """Name of an artifact; an identifier that no step owns, so rewriting a step never breaks a reference."""
 
-__all__ = ["ArtifactName", "Digest", "JsonValue", "Value", "abridged", "canonical", "digest", "leaves", "size", "words"]
+__all__ = [
+    "ArtifactName",
+    "Digest",
+    "JsonValue",
+    "Value",
+    "abridged",
+    "canonical",
+    "digest",
+    "leaves",
+    "size",
+    "weighed",
+    "words",
+]
 
 
 class Value(BaseModel):
@@ -34,7 +46,9 @@ class Value(BaseModel):
         given = update or {}
         names = type(self).__pydantic_fields__
         forgets = not self.kept_with or not self.kept_with.isdisjoint(given)
-        known = {name: each for name, each in self.__dict__.items() if name in names} if forgets else self.__dict__
+        held = self.__dict__
+        forgets = forgets and len(held) > len(names)  # nothing but its fields: nothing to forget
+        known = {name: each for name, each in held.items() if name in names} if forgets else held
         # what pydantic's own does, less its search for private and extra fields, of which a value has none
         copied = type(self).__new__(type(self))
         object.__setattr__(copied, "__dict__", {**known, **given})
@@ -71,7 +85,13 @@ def canonical(value: JsonValue) -> str:
 
 def digest(value: JsonValue) -> Digest:
     """Identify a JSON value by its content."""
-    return Digest(hashlib.sha256(_encode(value)).hexdigest()[:32])
+    return _digest(_encode(value))
+
+
+def weighed(value: JsonValue) -> tuple[Digest, int]:
+    """Digest and size at once: a large value is spelled only once for both."""
+    spelled = _encode(value)
+    return _digest(spelled), len(spelled)
 
 
 def size(value: JsonValue) -> int:
@@ -82,6 +102,10 @@ def size(value: JsonValue) -> int:
 def words(value: object) -> object:
     """Accept `"a b"` where a list of names is meant; anything else passes through unchanged."""
     return tuple(value.split()) if isinstance(value, str) else value
+
+
+def _digest(spelled: bytes) -> Digest:
+    return Digest(hashlib.sha256(spelled).hexdigest()[:32])
 
 
 def _encode(value: JsonValue) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from agent.core.goal import Goal
 from agent.core.invalidation import settle
-from agent.core.value import ArtifactName, Digest, JsonValue, digest, size
+from agent.core.value import ArtifactName, Digest, JsonValue, size, weighed
 from agent.core.world import GIVEN, Artifact, Verification, World, given
 from agent.store.artifacts import ArtifactStore
 
@@ -42,13 +42,14 @@ class Bodies:
         inputs: dict[ArtifactName, Digest] | None = None,
     ) -> Artifact:
         """A new artifact around a body."""
-        stored = await self.parked(value)
+        identity, bytes_ = weighed(value)
+        stored = bytes_ > self._inline
         return Artifact(
             name=name,
-            digest=stored or digest(value),
+            digest=await self._store.put(value) if stored else identity,
             value=None if stored else value,
-            stored=stored is not None,
-            size=size(value),
+            stored=stored,
+            size=bytes_,
             producer=producer,
             inputs=inputs or {},
             verification=verification,

@@ -60,9 +60,9 @@ class Executor:
                 allowed = state.get("allowed") or {}
                 done_as = _on_occasion(step, state["goal"])
                 work = partial(self._attempt, thread_of(config), scope, done_as, state, doubtful, allowed)
-                label = of_attempt(step, state["trace"])
+                label = partial(of_attempt, step, state["trace"])
                 known = {"step": step.id, "attempt": step.attempts, "key": step.key, "tool": tool_of(step)}
-                attempt = spanned(work, config, label.name, label.tags, known)
+                attempt = spanned(work, config, label, known)
                 scope.launch(step.id, attempt, mutating=step.effect is EffectClass.MUTATING)
         # what is broken is dealt with before anything is harvested: not sometimes before, sometimes after
         finished = () if isinstance(move, Start) and not move.wait else await scope.harvest()

@@ -75,7 +75,9 @@ class Caller:
             return noted(name, args, asks)
 
     async def _answer(self, tool: BaseTool, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
-        late = partial(self._overdue.__setitem__, (tool.name, digest(args)))
+        def late(running: asyncio.Task[Any]) -> None:
+            self._overdue[tool.name, digest(args)] = running
+
         returned = await guarded(self._called(tool, args), self._time_for(tool.name), late)
         if isinstance(returned, Asks):
             raise returned

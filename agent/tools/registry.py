@@ -39,11 +39,8 @@ class Registry:
             target = each.promise.stands_in_for
             if target is not None and target not in self._tools:
                 raise ValueError(f"tool {name!r} stands in for {target!r}, which is not registered")
-
-    @property
-    def contracts(self) -> dict[str, ToolContract]:
+        self.contracts: dict[str, ToolContract] = {name: each.promise for name, each in self._contracts.items()}
         """All contracts by tool name."""
-        return {name: each.promise for name, each in self._contracts.items()}
 
     @property
     def plannable(self) -> dict[str, ToolContract]:

@@ -59,22 +59,18 @@ class Workshop(Registry):
     """The tools' contracts, without LangChain's schemas: those are tested elsewhere, and slow to make."""
 
     def __init__(self, tools: tuple[ToolScript, ...]) -> None:
-        self._promises = {each.name: promise(each) for each in tools}
+        self.contracts = {each.name: promise(each) for each in tools}
         self._shapes = {each.name: shape(each) for each in tools}
 
     @property
-    def contracts(self) -> dict[str, ToolContract]:
-        return self._promises
-
-    @property
     def plannable(self) -> dict[str, ToolContract]:
-        return self._promises
+        return self.contracts
 
     def schema(self, name: str) -> dict[str, JsonValue]:
         return self._shapes[name]
 
     def names(self) -> tuple[str, ...]:
-        return tuple(sorted(self._promises))
+        return tuple(sorted(self.contracts))
 
 
 @lru_cache(1000)
