@@ -32,7 +32,7 @@ from agent.nodes.planner import PlannerNode
 from agent.nodes.repairer import Repairer
 from agent.nodes.round import PhaseNode, Round
 from agent.nodes.verifier import Verifier
-from agent.ports import Clock, Patcher, Planner, ScopeModel
+from agent.ports import Clock, Patcher, Planner, ScopeModel, Turns
 from agent.secrecy import keep
 from agent.settings import RunContext, Settings
 from agent.store.artifacts import ArtifactStore, DatabaseArtifacts, StoreArtifacts
@@ -42,6 +42,7 @@ from agent.store.inbox import GoalInbox
 from agent.store.journal import DatabaseJournal
 from agent.store.leases import Leases
 from agent.store.postgres import Postgres
+from agent.store.turns import DatabaseTurns
 from agent.tools.calling import Caller
 from agent.tools.registry import Registry
 from agent.tools.runner import ToolRunner
@@ -127,10 +128,12 @@ def assemble(
     artifacts: ArtifactStore = StoreArtifacts(store) if store is not None else DatabaseArtifacts(database, beside)
     inbox, gate = GoalInbox(database), Gate(Leases(database, settings.lease_seconds), settings.busy)
     caller, journal = Caller(registry, settings.step_timeout), DatabaseJournal(database, settings.inline_bytes)
+    turns = DatabaseTurns(database, artifacts, settings.inline_bytes, beside)
     shared = _Shared(
         registry=registry,
         caller=caller,
-        runner=ToolRunner(registry, caller, journal, None),
+        runner=ToolRunner(registry, caller, journal, None, turns=turns),
+        turns=turns,
         bodies=Bodies(artifacts, settings.inline_bytes),
         inbox=inbox,
         clock=clock,
@@ -160,6 +163,7 @@ class _Shared:
     registry: Registry
     caller: Caller
     runner: ToolRunner
+    turns: Turns
     bodies: Bodies
     inbox: GoalInbox
     clock: Clock
@@ -179,7 +183,7 @@ def _nodes(
     planner = shared.planner or choose_planner(registry, roles.planner, roles.replanner, settings.persona)
     contracts, limits = registry.contracts, settings.limits
     dispatcher, verifier = Dispatcher(limits, consent, bodies, inbox, clock), Verifier(shared.caller, bodies, clock)
-    executor = Executor(runner, bodies, clock, settings.jitter, settings.prices)
+    executor = Executor(runner, bodies, clock, settings.jitter, settings.prices, shared.turns)
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(
             clock, Sight(contracts, registry.plannable, react is not None, settings.demanded), shared.goal
@@ -193,7 +197,7 @@ def _nodes(
         ),
         Phase.REPAIRER: Repairer(planner, patcher, registry, bodies, clock, limits, settings.prices),
         Phase.ESCALATOR: Escalator(asks, readers, consent, limits, registry.schemas(), bodies, inbox, clock),
-        Phase.FINISHER: Finisher(bodies, clock),
+        Phase.FINISHER: Finisher(bodies, clock, shared.turns),
     }
     return nodes, react.graph if react is not None else None
 

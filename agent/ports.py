@@ -1,7 +1,7 @@
 """The ports: what the phase nodes may ask of the outside. Everything behind them can be replaced in tests."""
 
-from collections.abc import Mapping
-from typing import Literal, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -206,6 +206,8 @@ class Task(Value):
     """What stands was made from other inputs, so that it is out of date whatever its promise says."""
     fence: int | None = None
     """Token of the thread's lease: a run that has lost it begins nothing more."""
+    start: str = ""
+    """Identity of this start of the step: what it was given and when. Turns are kept under it, for a resume."""
     alone: bool = True
     """Whoever held the thread before has ended. Otherwise they may be in the middle of a call, and what cannot be
     seen now may come about any moment."""
@@ -214,6 +216,48 @@ class Task(Value):
     def again(self) -> bool:
         """Whether the goal wants it done anew, so that what stands from before proves nothing."""
         return self.step.repetition >= OCCASION
+
+
+class Said(Value):
+    """What was said in an attempt so far."""
+
+    talk: Any
+    """As the inner loop spells it, in JSON."""
+    kept: dict[str, JsonValue] = Field(default_factory=dict)
+    """Results that the model has seen in part only, by handle."""
+    told: bool = False
+    """A tool has told the model something."""
+
+
+class Diary(Protocol):
+    """The turns of one attempt, for the process that goes on with it."""
+
+    begun: Said | None
+    """What it had come to when it was broken off."""
+
+    async def keep(self, said: Said) -> None:
+        """Keep all that was said until now.
+
+        Raises:
+            Superseded: another run has taken the thread over.
+        """
+        ...
+
+
+class Turns(Protocol):
+    """The turns of attempts that are under way."""
+
+    async def of(self, task: Task) -> Diary:
+        """The diary of an attempt."""
+        ...
+
+    async def sweep(self, thread: str, running: Collection[str] = (), fence: int | None = None) -> None:
+        """Drop the turns of all steps of a thread but those that are running.
+
+        Raises:
+            Superseded: another run has taken the thread over.
+        """
+        ...
 
 
 class StepRunner(Protocol):

@@ -20,7 +20,7 @@ from agent.core.spending import Usage
 from agent.core.value import JsonValue
 from agent.models.endings import GIVE_UP, SUBMIT, unsubmitted
 from agent.models.turns import Action, answered
-from agent.ports import Task
+from agent.ports import Diary, Task
 from agent.tools.inner import HeldCall, ToolCall
 from agent.tools.inquiring import ASKS
 from agent.tools.registry import Registry
@@ -42,6 +42,8 @@ class Work:
     """Whether a call needs a person's word first."""
     around: Mapping[str, Any] = field(default_factory=dict)
     """Metadata of the node that the loop runs in: its tokens are streamed as that node's, and not as a subgraph's."""
+    diary: Diary | None = None
+    """Where the turns are kept while the attempt lasts."""
     unanswered: list[Usage] = field(default_factory=list)
     """What the turn costs that the model is asked for just now, if it is never answered."""
 

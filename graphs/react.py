@@ -5,8 +5,9 @@ and calls that repeat are answered to the model; none of them is ever taken for 
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import reduce
-from typing import Literal, TypedDict, cast
+from typing import Literal, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -17,7 +18,6 @@ from langgraph.runtime import Runtime
 
 from agent.core.failure import ErrorFacts
 from agent.core.limits import Limits
-from agent.core.repetition import Heard
 from agent.core.spending import total
 from agent.models.acting import Acting, Way
 from agent.models.asking import INVALID, cut_short, estimated, metadata, overflowed
@@ -25,11 +25,12 @@ from agent.models.endings import Schema, ended, endings, failed, function, waiti
 from agent.models.prompts import Prompt, fenced
 from agent.models.sampling import RE_ASKS
 from agent.models.turns import actions
-from agent.ports import Result, Task, Usage
+from agent.ports import Diary, Result, Task, Usage
 from agent.tools.inner import HeldCall, ToolCall
 from agent.tools.inquiring import ASKS
 from agent.tools.registry import Registry
 from graphs.answering import Answers, Talk, Work, nothing_held
+from graphs.resuming import INTERRUPTED, Loop, last_turn, said, taken_up, unanswered
 from graphs.view import LEAST, READ_MORE, ROOM, STUB, Kept, cut, fitting, share, spelled
 
 _DURABILITY = "__pregel_durability"
@@ -41,23 +42,6 @@ _PLACE: Schema = {
     "properties": {"handle": {"type": "string"}, "offset": {"type": "integer"}},
     "required": ["handle", "offset"],
 }
-
-
-class Loop(TypedDict):
-    """State of one inner loop; it lives as long as the attempt."""
-
-    messages: list[BaseMessage]
-    turns: int
-    broken: int
-    """Turns in a row that nobody could make anything of."""
-    room: int
-    """Characters that a prompt may have; less once the server has found one too long."""
-    kept: Kept
-    tool_calls: int
-    heard: list[Heard]
-    nudges: list[str]
-    usage: Usage
-    result: Result | None
 
 
 class ReactLoop:
@@ -72,24 +56,24 @@ class ReactLoop:
         self.graph = self._compiled()
 
     async def run(
-        self, task: Task, call: ToolCall, held: HeldCall = nothing_held, seconds: float | None = None
+        self,
+        task: Task,
+        call: ToolCall,
+        held: HeldCall = nothing_held,
+        seconds: float | None = None,
+        diary: Diary | None = None,
     ) -> Result:
-        """Try the step once, for so many seconds at most. Never throws; a failure is in `Result.error`."""
-        state = Loop(
-            messages=[],
-            room=ROOM,
-            kept=dict(task.inputs),
-            turns=0,
-            broken=0,
-            tool_calls=0,
-            heard=[],
-            nudges=[],
-            usage=Usage(),
-            result=None,
-        )
+        """Try the step once, for so many seconds at most; what the diary has of it is not done again.
+
+        A failure is in `Result.error`.
+
+        Raises:
+            Superseded: another run has taken the thread over.
+        """
+        state = self._begun(task, diary)
         # our own limit ends it with a reason; and it would wait for a checkpoint, as the run does, and none is made
         above: RunnableConfig = {"recursion_limit": 2 * self._turns + 5, "configurable": {_DURABILITY: "async"}}
-        work, late = Work(task, call, held, metadata()), None
+        work, late = Work(task, call, held, metadata(), diary), None
         try:
             async with asyncio.timeout(seconds) as limit:
                 async for each in self.graph.astream(state, above, context=work, stream_mode="values"):
@@ -104,14 +88,37 @@ class ReactLoop:
         assert result is not None
         return result.model_copy(update={"how": "turns", **counted})
 
+    def _begun(self, task: Task, diary: Diary | None) -> Loop:
+        """The loop at its beginning, or where it was broken off."""
+        begun = taken_up(diary.begun, task) if diary and diary.begun else None
+        if begun is None:
+            return Loop(
+                messages=[],
+                room=ROOM,
+                kept=dict(task.inputs),
+                turns=0,
+                broken=0,
+                tool_calls=0,
+                heard=[],
+                nudges=[],
+                usage=Usage(),
+                result=None,
+                interrupted=False,
+            )
+        if not begun["interrupted"]:
+            # the model was being asked: what it read then is paid for, though nobody heard the answer
+            lost = estimated(fitting(self._opening(task, begun["room"]), begun["messages"], begun["room"]))
+            begun["usage"] = total(begun["usage"], lost)
+        return begun
+
     def _compiled(self) -> "CompiledStateGraph[Loop, Work, Loop, Loop]":
         graph = StateGraph(Loop, context_schema=Work)
         graph.add_node("model", self._ask)
         graph.add_node("tools", self._act)
-        graph.add_edge(START, "model")
+        graph.add_conditional_edges(START, _next_turn, {"model": "model", "tools": "tools"})
         graph.add_conditional_edges("model", _after_model, {"model": "model", "tools": "tools", "end": END})
         graph.add_conditional_edges("tools", _after_tools, {"model": "model", "end": END})
-        # an attempt is the unit of recovery: half a loop is never resumed, so nothing of it is saved
+        # what has to outlive the process is in the diary: under its own identity, after each call, and not each node
         return graph.compile(checkpointer=False, name="react")
 
     async def _ask(self, state: Loop, runtime: Runtime[Work]) -> dict[str, object]:
@@ -121,31 +128,39 @@ class ReactLoop:
             return {"result": failed("TurnLimit", f"not done after {self._turns} turns", messages)}
         prompt = fitting(self._opening(task, state["room"]), messages, state["room"])
         runtime.context.unanswered.append(estimated(prompt))
-        said = await self._acting.turn(prompt, self._offer(task, state["kept"]), task.step.id, runtime.context.around)
+        heard = await self._acting.turn(prompt, self._offer(task, state["kept"]), task.step.id, runtime.context.around)
         runtime.context.unanswered.clear()
-        spent = {"turns": state["turns"] + 1, "usage": total(state["usage"], said.usage)}
-        if isinstance(said.message, ErrorFacts):
-            return {**spent, **_unanswered(said.message, state)}
-        return {**spent, **_taken([*messages, said.message], said.message, state["broken"], self._acting.ends)}
+        spent = {"turns": state["turns"] + 1, "usage": total(state["usage"], heard.usage)}
+        if isinstance(heard.message, ErrorFacts):
+            return {**spent, **_unanswered(heard.message, state)}
+        taken = _taken([*messages, heard.message], heard.message, state["broken"], self._acting.ends)
+        await _kept({**state, **spent, **taken}, runtime.context)
+        return {**spent, **taken}
 
     async def _act(self, state: Loop, runtime: Runtime[Work]) -> dict[str, object]:
         """Carry out the calls of the last turn, one after the other: their order may matter."""
         work, messages = runtime.context, list(state["messages"])
-        calls = actions(_last(messages))
-        outcome = ended(calls, work.task.step, messages)
+        outcome = ended(last_turn(messages), work.task.step, messages)
         if outcome is not None:
             return {"result": outcome}
+        calls, interrupted = unanswered(messages), state["interrupted"]
         asks = self._answers.held(calls, work)
         if asks:
             return {"result": waiting(asks)}
         talk = Talk(messages, list(state["heard"]), list(state["nudges"]), dict(state["kept"]), state["tool_calls"])
         asking: ErrorFacts | None = None
         for each in calls:
+            made = talk.made
             stuck = await self._answers.give(each, work, talk)
+            if interrupted and talk.made > made:
+                talk.messages[-1] = _interrupted(talk.messages[-1])
+            interrupted = False
             if stuck and stuck.kind != ASKS:
                 return {**_said(talk), "result": failed(stuck.type, stuck.message, messages, stuck.kind, stuck.lost)}
             # what the others of the turn ask is asked together with it
             asking = stuck or asking
+            if not asking:
+                await _kept({**state, **_said(talk)}, work)
         return {**_said(talk), **({"result": Result(error=asking)} if asking else {})}
 
     def _opening(self, task: Task, room: int) -> list[BaseMessage]:
@@ -222,20 +237,26 @@ def _broken(why: str, messages: list[BaseMessage], broken: int) -> dict[str, obj
 
 
 def _said(talk: Talk) -> dict[str, object]:
-    said = {"messages": talk.messages, "heard": talk.heard, "nudges": talk.nudges}
-    return {**said, "kept": talk.kept, "tool_calls": talk.made}
+    told = {"messages": talk.messages, "heard": talk.heard, "nudges": talk.nudges}
+    return {**told, "kept": talk.kept, "tool_calls": talk.made, "interrupted": False}
 
 
-def _last(messages: list[BaseMessage]) -> AIMessage:
-    reply = messages[-1]
-    assert isinstance(reply, AIMessage)
-    return reply
+async def _kept(state: Mapping[str, object], work: Work) -> None:
+    """Write down how far the loop has come; one that has ended is with whoever asked for it."""
+    if work.diary is not None and state["result"] is None:
+        await work.diary.keep(said(cast(Loop, state), work.task))
+
+
+def _interrupted(answer: BaseMessage) -> BaseMessage:
+    return answer.model_copy(update={"content": f"{INTERRUPTED}\n{answer.content}"})
+
+
+def _next_turn(state: Loop) -> Literal["model", "tools"]:
+    return "tools" if unanswered(state["messages"]) else "model"
 
 
 def _after_model(state: Loop) -> Literal["model", "tools", "end"]:
-    if state["result"] is not None:
-        return "end"
-    return "tools" if state["messages"] and isinstance(state["messages"][-1], AIMessage) else "model"
+    return "end" if state["result"] is not None else _next_turn(state)
 
 
 def _after_tools(state: Loop) -> Literal["model", "end"]:

@@ -15,18 +15,21 @@ from agent.core.move import Start
 from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepId, StepStatus
 from agent.core.provenance import Sources, sources
-from agent.core.record import AttemptEnded, Committed, TraceRecord, Withheld, nudged
+from agent.core.record import AttemptEnded, Committed, StepStarted, TraceRecord, Withheld, nudged
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.spending import Prices, charged, cost
-from agent.core.value import ArtifactName, Digest, JsonValue
+from agent.core.value import ArtifactName, Digest, JsonValue, digest
 from agent.core.world import World
 from agent.nodes.bodies import Bodies
 from agent.nodes.scope import RunScope, scope_of, thread_of
 from agent.nodes.span import spanned
 from agent.nodes.state import RunState, RunUpdate
-from agent.ports import Attempt, Clock, Result, StepRunner, Task
+from agent.ports import Attempt, Clock, Result, StepRunner, Task, Turns
 from agent.store.hold import Hold
 from agent.trace.langsmith.naming import of_attempt
+
+_DOING = {"intent", "instruction", "hint", "tools", "produces", "repetition"}
+"""What the inner loop does by."""
 
 Allowed = dict[str, dict[str, JsonValue]]
 
@@ -41,8 +44,19 @@ class Executor:
         clock: Clock,
         jitter: float,
         prices: Prices = MappingProxyType({}),
+        turns: Turns | None = None,
     ) -> None:
-        """Args: what carries out an attempt; artifact bodies; time; random share added to a delay; money by model."""
+        """Carry out attempts.
+
+        Args:
+            runner: what carries out one.
+            bodies: artifact bodies.
+            clock: the time.
+            jitter: random share added to a delay.
+            prices: money by model.
+            turns: what was said in attempts that are under way.
+        """
+        self._turns = turns
         self._runner = runner
         self._bodies = bodies
         self._clock = clock
@@ -54,6 +68,7 @@ class Executor:
         scope, move = scope_of(config), state["move"]
         scope.rest(state["ledger"])
         plan, started = state["plan"], move.steps if isinstance(move, Start) else ()
+        await self._swept(thread_of(config), scope, plan)
         for step in plan.with_status(StepStatus.RUNNING):
             if not scope.holds(step.id):
                 doubtful = step.id not in started or _tried_before(step, plan)
@@ -79,6 +94,12 @@ class Executor:
             "trace": [record for each in finished for record in self._records(each, ledger.run)],
         }
 
+    async def _swept(self, thread: str, scope: RunScope, plan: Plan) -> None:
+        """Drop what was said in attempts that have ended, before a model says more: their end is in the checkpoint."""
+        talking = [each for each in plan.with_status(StepStatus.RUNNING) if each.call is None]
+        if self._turns and not all(scope.holds(each.id) for each in talking):
+            await self._turns.sweep(thread, [each.id for each in talking], scope.hold.token if scope.hold else None)
+
     async def _attempt(
         self, thread: str, scope: RunScope, step: Step, state: RunState, doubtful: bool, allowed: Allowed
     ) -> Attempt:
@@ -92,7 +113,10 @@ class Executor:
         inputs = await self._bodies.view(world, step.reads())
         kin = _kin(step, state["plan"])
         before = _made_before(step, state)
-        result = await self._result(thread, scope.hold, step, goal, world, inputs, kin, doubtful, before, allowed)
+        start = _start(step, state) if scope.hold and step.call is None else ""
+        result = await self._result(
+            thread, scope.hold, step, goal, world, inputs, kin, doubtful, before, allowed, start
+        )
         stored = await self._bodies.parked(result.value)
         if stored is not None:
             result = result.model_copy(update={"value": None, "stored": stored})
@@ -129,6 +153,7 @@ class Executor:
         doubtful: bool,
         before: bool,
         allowed: Allowed,
+        start: str,
     ) -> Result:
         try:
             args = {name: resolve(each, inputs) for name, each in step.call.args.items()} if step.call else {}
@@ -148,6 +173,7 @@ class Executor:
                 kin=kin,
                 made_before=before,
                 anew=_from_other_inputs(step, world),
+                start=start,
                 fence=hold.token if hold else None,
                 alone=hold is None or hold.is_alone(),
             )
@@ -219,6 +245,16 @@ def _made_before(step: Step, state: RunState) -> bool:
     inputs = _inputs(step, world)
     made = (each for each in state["trace"] if isinstance(each, Committed))
     return any(each.name in step.produces and each.inputs == inputs for each in made)
+
+
+def _start(step: Step, state: RunState) -> str:
+    """Identity of this start: by when it was, under which goal and from which inputs; a resume is the same start."""
+    starts = (each for each in reversed(state["trace"]) if isinstance(each, StepStarted) and each.step == step.id)
+    start = next(starts, None)
+    given = state["goal"].model_dump(mode="json", exclude={"given"})
+    doing = step.model_dump(mode="json", include=_DOING)
+    began = start.model_dump(mode="json") if start else None
+    return digest([began, given, doing, {**_inputs(step, state["world"])}])
 
 
 def _kin(step: Step, plan: Plan) -> tuple[StepId, ...]:

@@ -10,20 +10,25 @@ from agent.core.plan import Plan, StepStatus
 from agent.core.predicate import reads
 from agent.core.record import Ended
 from agent.nodes.bodies import Bodies
+from agent.nodes.scope import scope_of
 from agent.nodes.state import RunState, RunUpdate
-from agent.ports import Clock
+from agent.ports import Clock, Turns
 
 
 class Finisher:
     """Writes the outcome."""
 
-    def __init__(self, bodies: Bodies, clock: Clock) -> None:
-        """Args: artifact bodies for the last grading; the time."""
+    def __init__(self, bodies: Bodies, clock: Clock, turns: Turns | None = None) -> None:
+        """Args: artifact bodies for the last grading; the time; what was said in attempts, for it ends with the run."""
+        self._turns = turns
         self._bodies = bodies
         self._clock = clock
 
-    async def __call__(self, state: RunState, _config: RunnableConfig) -> RunUpdate:
+    async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Conclude. A claim of success that the grades do not bear out is not made."""
+        hold = scope_of(config).hold
+        if self._turns and hold:
+            await self._turns.sweep(hold.thread, (), hold.token)
         outcome = state["outcome"] or await self._conclude(state)
         ledger, move = state["ledger"], state["move"]
         ended = Ended(

@@ -1,10 +1,10 @@
 """Which bodies can no thread reach any more? They are deleted; and a whole thread is forgotten when somebody says so.
 
-Whatever looks like a digest anywhere in a checkpoint, a pending write, a recorded result or a letter is reachable:
-that is more than is needed, and never less, whatever shape the state has. So running, resumable and time-travelled
-threads keep theirs. What a run has put a moment ago and no checkpoint holds yet is kept by its age, and what was put
-by a graph whose checkpoints lie elsewhere (a server's, say) is never collected. Bodies in a LangGraph store are only
-for who names it, and with it all checkpoints that share it: nothing there says which threads do.
+Whatever looks like a digest anywhere in a checkpoint, a pending write, a recorded result, a turn or a letter is
+reachable: that is more than is needed, and never less, whatever shape the state has. So running, resumable and
+time-travelled threads keep theirs. What a run has put a moment ago and no checkpoint holds yet is kept by its age, and
+what was put by a graph whose checkpoints lie elsewhere (a server's, say) is never collected. Bodies in a LangGraph
+store are only for who names it, and with it all checkpoints that share it: nothing there says which threads do.
 """
 
 import re
@@ -23,6 +23,7 @@ from agent.store.connection import Connection, transaction
 from agent.store.database import Database
 from agent.store.packing import packing
 from agent.store.serde import known_types, trusting
+from agent.store.turns import bodies, drop_orphans
 
 GRACE = 3600.0
 """Seconds for which an unreachable body is kept after a run has put it."""
@@ -69,6 +70,10 @@ def collect(
         now: the time, since the epoch.
     """
     before = now() - grace
+    if not dry:
+        # a thread whose checkpoints somebody deleted is never resumed
+        threads = {str(each.config["configurable"]["thread_id"]) for each in _read(saver).list(None)}
+        database.quick.call(partial(drop_orphans, threads, before))
     found = dict(database.quick.call(partial(_old, before)))
     apart = bodies_in(store, before) if store is not None else {}
     reachable = _reachable(database, saver, {*found, *apart})
@@ -102,7 +107,7 @@ def forget(
     count = database.durable.call(partial(_effects, thread))
     if not dry:
         saver.delete_thread(thread)
-        database.quick.call(partial(_erase, thread, ("kintsugi_runs", "kintsugi_inbox")))
+        database.quick.call(partial(_erase, thread, ("kintsugi_runs", "kintsugi_inbox", "kintsugi_turns")))
         if effects:
             database.durable.call(partial(_erase, thread, ("kintsugi_effects",)))
     return Forgotten(checkpoints, count, kept=not effects)
@@ -119,7 +124,7 @@ def _reachable(database: Database, saver: BaseCheckpointSaver[Any], wanted: Iter
     for each in _read(saver).list(None):
         for part in (each.checkpoint, each.metadata, each.pending_writes):
             found |= digests.intersection(_DIGEST.findall(spelling.dumps_typed(part)[1]))
-    for body in (*database.quick.call(_letters), *database.durable.call(_results)):
+    for body in (*database.quick.call(_letters), *database.quick.call(bodies), *database.durable.call(_results)):
         found |= digests.intersection(_DIGEST.findall(body))
     return {each.decode() for each in found}
 

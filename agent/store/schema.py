@@ -44,6 +44,12 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ("ALTER TABLE kintsugi_effects ADD COLUMN stored TEXT",),
     # few are open at any moment; before each write of an inner loop those of its step are asked for
     ("CREATE INDEX kintsugi_effects_open ON kintsugi_effects (thread, step, number) WHERE status = 'open'",),
+    (
+        # what was said in steps that a model is carrying out; `start` tells which start of the step it belongs to
+        """CREATE TABLE kintsugi_turns (
+            thread TEXT NOT NULL, step TEXT NOT NULL, start TEXT NOT NULL, body $blob NOT NULL, touched $real NOT NULL,
+            PRIMARY KEY (thread, step))""",
+    ),
 )
 """What each schema adds to the one before. Once released, a migration is never changed: the next one mends it."""
 

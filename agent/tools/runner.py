@@ -9,7 +9,7 @@ from agent.core.failure import ErrorFacts
 from agent.core.repair import call_digest
 from agent.core.value import JsonValue
 from agent.plain import noted
-from agent.ports import Observation, Result, Task
+from agent.ports import Observation, Result, Task, Turns
 from agent.tools.calling import Caller, sent
 from agent.tools.checking import agree, digest_of, judged, shows, tool_of
 from agent.tools.inner import ReactLoop
@@ -29,6 +29,7 @@ class ToolRunner:
         journal: EffectJournal,
         react: ReactLoop | None,
         consent: Consent = Consent(),  # noqa: B008 - frozen
+        turns: Turns | None = None,
     ) -> None:
         """Work with these.
 
@@ -38,12 +39,14 @@ class ToolRunner:
             journal: where effects are written down.
             react: the inner loop, if a model is there.
             consent: which calls of the inner loop wait for a person; direct calls were asked about before.
+            turns: where the turns of the inner loop are kept for a resume; None: nowhere.
         """
         self._consent = consent
         self._registry = registry
         self._caller = caller
         self._writes = Writes(registry, caller, journal)
         self._react = react
+        self._diaries = turns
 
     def under(self, react: ReactLoop | None, consent: Consent) -> "ToolRunner":
         """One with another inner loop and policy; each knows of the writes that the other has in flight."""
@@ -71,7 +74,10 @@ class ToolRunner:
         if self._react is None:
             return _failed(ErrorFacts(kind="need", message="the step is an instruction, and no model is configured"))
 
+        diary = await self._diaries.of(task) if self._diaries and task.start else None
         tracer = Tracer(self._registry, self._consent.untraced, task)
+        if diary and diary.begun and diary.begun.told:
+            tracer.told()
 
         async def call(tool: str, args: dict[str, JsonValue]) -> JsonValue | ErrorFacts:
             if tool not in task.step.tools:
@@ -89,7 +95,7 @@ class ToolRunner:
             asked = tracer.asks(tool, args)
             return asked or (self._consent.needed(tool) and call_digest(tool, args) not in task.allowed)
 
-        result = await self._react.run(task, call, held, self._caller.time_for(*task.step.tools))
+        result = await self._react.run(task, call, held, self._caller.time_for(*task.step.tools), diary)
         if tracer.withheld:
             result = result.model_copy(update={"withheld": tuple(tracer.withheld)})
         return result if result.error else judged(task, result.value, result.value, result, ("result",))

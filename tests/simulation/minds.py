@@ -9,7 +9,7 @@ from agent.core.plan import Call, Step
 from agent.core.spending import Usage
 from agent.core.value import JsonValue
 from agent.models.contract_planner import ContractPlanner
-from agent.ports import PatchView, PlanDraft, PlanRequest, ProposedCall, Result, ScopeAnswer, Task
+from agent.ports import Diary, PatchView, PlanDraft, PlanRequest, ProposedCall, Result, ScopeAnswer, Task
 from agent.tools.inner import HeldCall, ToolCall
 from tests.simulation.outside import Broken
 from tests.simulation.script import PARTS, ToolScript
@@ -74,7 +74,9 @@ class Obedient:
     def __init__(self, rng: Random, tools: Mapping[str, ToolScript]) -> None:
         self._rng, self._tools = rng, tools
 
-    async def run(self, task: Task, call: ToolCall, held: HeldCall, seconds: float | None) -> Result:
+    async def run(
+        self, task: Task, call: ToolCall, held: HeldCall, seconds: float | None, diary: Diary | None
+    ) -> Result:
         made: JsonValue | ErrorFacts = ErrorFacts(kind="exception", type="NotSubmitted", message="it gave up")
         turns = self._rng.randint(1, 4)
         own = self._tools[task.step.tools[0]]

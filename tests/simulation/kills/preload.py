@@ -9,6 +9,7 @@ os.environ["KINTSUGI_LIMITS__BACKOFF"] = "0.01"
 os.environ["KINTSUGI_JITTER"] = "0"
 
 from agent.cli import commands as commands
+from agent.models import chat as chat
 from agent.models import patcher as patcher
 from agent.models import scope as scope
 from agent.store import postgres_savers as postgres_savers
