@@ -38,6 +38,7 @@ from agent.store.hold import KEY as HOLD
 from agent.store.hold import Hold
 from agent.store.packing import packing
 from agent.store.serde import trusting
+from agent.store.sqlite import telling
 from graphs.entry import entered, fitting, observes, taken_in
 from graphs.gate import Gate
 from graphs.tracing import Effects, scored, traced
@@ -111,12 +112,14 @@ class LoopGraph(CompiledStateGraph[RunState, RunContext, RunInput, RunState]):
             BadIdentifier: no thread can have that id; likewise wherever a thread is named.
         """
         _refuse_unnamed(config)
-        return super().get_state(config, **kwargs)
+        with telling(self.gate.leases.where):
+            return super().get_state(config, **kwargs)
 
     async def aget_state(self, config: RunnableConfig, **kwargs: Any) -> StateSnapshot:
         """The same, asynchronously."""
         _refuse_unnamed(config)
-        return await super().aget_state(config, **kwargs)
+        with telling(self.gate.leases.where):
+            return await super().aget_state(config, **kwargs)
 
     def get_state_history(self, config: RunnableConfig, **kwargs: Any) -> Iterator[StateSnapshot]:
         """How the thread came to be as it is, the last first."""
@@ -195,8 +198,10 @@ class LoopGraph(CompiledStateGraph[RunState, RunContext, RunInput, RunState]):
         if not self._has_saver(seen):
             yield None
             return
-        async with self.gate.hold(seen) as hold:
-            yield hold
+        # what a tool does with SQLite is a step's affair; what comes through here is said of our own file
+        with telling(self.gate.leases.where):
+            async with self.gate.hold(seen) as hold:
+                yield hold
 
     def _has_saver(self, config: RunnableConfig) -> bool:
         inherited = config.get("configurable", {}).get("__pregel_checkpointer")

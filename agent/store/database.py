@@ -63,7 +63,7 @@ def open_database(place: Place | str = DEFAULT_PATH) -> Database:
         return Database(place, Lane(PostgresConnection(place)), Lane(PostgresConnection(place)))
     path = Path(place).absolute()
     sqlite.prepare(path)
-    return Database(path, Lane(sqlite.connect(path, "NORMAL")), Lane(sqlite.connect(path, "FULL")))
+    return Database(path, sqlite.SqliteLane(path, "NORMAL"), sqlite.SqliteLane(path, "FULL"))
 
 
 def memory_database() -> Database:

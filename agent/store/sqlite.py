@@ -1,16 +1,20 @@
-"""Runs in an SQLite file. Can the file be trusted?
+"""Runs in an SQLite file. Can the file be trusted, and what is to be done when it fails?
 
 One that is damaged, foreign or newer is refused and left byte for byte as it was.
 """
 
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, TypeVar
 
-from agent.store.connection import DatabaseRefused, transaction
+from agent.store.connection import DatabaseLost, DatabaseRefused, transaction
+from agent.store.lane import Lane, Work
 from agent.store.layout import lay_out
 from agent.store.schema import SQLITE, migrate, read_schema, refuse_newer
+
+T = TypeVar("T")
 
 Synchronous = Literal["NORMAL", "FULL"]
 """NORMAL survives the death of the process, FULL also the loss of power (one fsync for each commit)."""
@@ -49,6 +53,42 @@ class SqliteConnection(sqlite3.Connection):
     def __del__(self) -> None:
         with suppress(sqlite3.ProgrammingError):  # it was never open
             self.close()
+
+
+class SqliteLane(Lane):
+    """A lane to an SQLite file, which says in a sentence what is wrong with it."""
+
+    def __init__(self, path: Path, synchronous: Synchronous) -> None:
+        """Args: the file; what its commits survive."""
+        super().__init__(connect(path, synchronous))
+        self._path, self._file = path, _identity(path)
+
+    def _do(self, work: Work[T]) -> T:
+        with telling(self._path):
+            if _identity(self._path) != self._file:
+                # SQLite goes on writing into a file that nobody can find any more
+                raise DatabaseLost(
+                    f"the database {self._path} was moved or deleted while it was in use; put it back, then go on with "
+                    "the run: what was recorded until then is in it"
+                )
+            return super()._do(work)
+
+
+@contextmanager
+def telling(where: object) -> Iterator[None]:
+    """While a run goes on: say what is wrong with the file, and what to do, where SQLite fails.
+
+    Raises:
+        DatabaseLost: in place of an error that is the file's and not ours. What was recorded in it is still there.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        advice = _advice(error)
+        if advice is None:
+            raise
+        what = f"the database {where}" if isinstance(where, Path) else "the database"
+        raise DatabaseLost(f"{what} failed: {advice} ({error}); then go on with the run") from error
 
 
 def connect(location: Path | str, synchronous: Synchronous, isolation: Isolation = None) -> SqliteConnection:
@@ -95,6 +135,14 @@ def connect_memory() -> SqliteConnection:
     connection = connect(MEMORY, "NORMAL")
     migrate(connection, SQLITE, MEMORY)
     return connection
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file it is, whatever it is called; None when there is none."""
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
 
 
 def _make_file(path: Path) -> None:
@@ -149,6 +197,10 @@ def _switched_to_wal(connection: sqlite3.Connection) -> bool:
 
 
 def _refuse(path: Path, error: sqlite3.Error) -> NoReturn:
+    raise DatabaseRefused(f"{path}: {_advice(error) or 'SQLite cannot use it'} ({error})") from error
+
+
+def _advice(error: sqlite3.Error) -> str | None:
+    """What to do about the file; None when it is not the file's fault."""
     # The low byte is the kind of error; the rest says where in SQLite it arose.
-    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    raise DatabaseRefused(f"{path}: {_ADVICE.get(kind, 'SQLite cannot use it')} ({error})") from error
+    return _ADVICE.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF)
