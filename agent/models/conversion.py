@@ -6,12 +6,13 @@ left out. Predicates are carried over unchecked: the plan check reports those th
 
 import re
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from agent.core.chaining import Maker, fill
 from agent.core.contract import Contracts, EffectClass, ToolContract
 from agent.core.decomposition import Split
-from agent.core.family import expand
+from agent.core.family import expand, pattern_of
 from agent.core.goal import Criterion
 from agent.core.plan import Call, Step, StepId, downstream
 from agent.core.predicate import PredicateError, checked, reads
@@ -64,9 +65,22 @@ def promised(contract: ToolContract, written: frozenset[str]) -> bool:
     return contract.tool in written and (not default or bool(judged & set(contract.produces)))
 
 
-def bound(contract: ToolContract, written: frozenset[str]) -> frozenset[str]:
-    """Arguments that the contract gives; the model need not."""
-    return frozenset(fill(contract, {}).args) if contract.tool in written else frozenset()
+def makeable(contracts: Contracts, present: Iterable[ArtifactName] = ()) -> frozenset[ArtifactName]:
+    """What is there or some tool makes; families as patterns."""
+    return frozenset(pattern_of(name) for each in contracts.values() for name in each.produces) | frozenset(present)
+
+
+def bound(contract: ToolContract, written: frozenset[str], there: frozenset[ArtifactName]) -> frozenset[str]:
+    """Arguments that the contract gives; the model need not.
+
+    A path or a text that only carries the name of a need, and that no tool makes, is the model's to give.
+    """
+    given = fill(contract, {}).args if contract.tool in written else {}
+    return frozenset(name for name, each in given.items() if all(_among(there, source) for source in referenced(each)))
+
+
+def _among(there: frozenset[ArtifactName], name: ArtifactName) -> bool:
+    return name in there or any(fnmatchcase(name, each) for each in there if "*" in each)
 
 
 def _folded(steps: tuple[Step, ...]) -> tuple[Step, ...]:

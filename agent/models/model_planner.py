@@ -53,7 +53,14 @@ class ModelPlanner:
             self._structured,
             partial(self._messages, request),
             DraftedPlan,
-            plan_schema(schemas, request.contracts, self._written, meaning=not wanted(request), window=WINDOW),
+            plan_schema(
+                schemas,
+                request.contracts,
+                self._written,
+                meaning=not wanted(request),
+                window=WINDOW,
+                present=_there(request),
+            ),
             partial(self._accepted, request),
         )
         if isinstance(sampled.value, Faults):
@@ -63,7 +70,7 @@ class ModelPlanner:
     def _accepted(self, request: PlanRequest, drafted: DraftedPlan) -> PlanDraft | Faults:
         """The draft as a plan, or everything that is wrong with it."""
         stated = wanted(request)
-        present = frozenset(request.present) | frozenset(request.goal.given)
+        present = _there(request)
         made = converted(drafted, request.contracts, self._written, sorted(present))
         split = _split(request, made.steps)
         wants = (request.wants if request.region else request.goal.wants) if stated else drafted.wants
@@ -93,7 +100,7 @@ class ModelPlanner:
         criteria = [f"{each.text or each.id}: {each.predicate}" for each in goal.criteria if each.predicate]
         return self._prompt.messages(
             window=str(WINDOW),
-            tools=catalogue(schemas, request.contracts, self._written),
+            tools=catalogue(schemas, request.contracts, self._written, _there(request)),
             goal=goal.text or "Make the wanted artifacts.",
             constraints=listed((*goal.constraints, *request.hints)),
             wants=listed(wanted(request)),
@@ -105,6 +112,10 @@ class ModelPlanner:
             part="\n\n".join(each for each in (self._part.text() if request.region else "", self._persona) if each),
             faults=listed(rejected),
         )
+
+
+def _there(request: PlanRequest) -> frozenset[ArtifactName]:
+    return frozenset(request.present) | frozenset(request.goal.given)
 
 
 def _error(request: PlanRequest) -> str:

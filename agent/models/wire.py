@@ -4,14 +4,14 @@ Typed arguments are what lets a small model draw valid plans: it cannot name a t
 an argument the tool does not have. The plan check stands behind this, for servers that enforce nothing.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from langchain_core.utils.json_schema import dereference_refs
 
-from agent.core.contract import Contracts
+from agent.core.contract import Contracts, ToolContract
 from agent.core.failure import Scope
-from agent.core.value import JsonValue
-from agent.models.conversion import bound, promised
+from agent.core.value import ArtifactName, JsonValue
+from agent.models.conversion import bound, makeable, promised
 
 Schema = dict[str, JsonValue]
 
@@ -21,10 +21,16 @@ _TEXT: Schema = {"type": "string"}
 
 
 def plan_schema(
-    schemas: Mapping[str, Schema], contracts: Contracts, written: frozenset[str], meaning: bool, window: int
+    schemas: Mapping[str, Schema],
+    contracts: Contracts,
+    written: frozenset[str],
+    meaning: bool,
+    window: int,
+    present: Iterable[ArtifactName] = (),
 ) -> Schema:
     """Schema of a plan over these tools; with `meaning`, also of what the goal's text asks for."""
-    tools = [_call(name, schemas[name], contracts, written) for name in sorted(schemas)]
+    there = makeable(contracts, present)
+    tools = [_call(schemas[name], contracts[name], written, there) for name in sorted(schemas)]
     variants: list[JsonValue] = [*tools, _instruction(sorted(schemas))] if tools else [_instruction([])]
     fields: Schema = {
         "steps": {
@@ -70,14 +76,14 @@ def _action(function: JsonValue) -> JsonValue:
     return _object({"tool": {"type": "string", "enum": [name]}, "args": _arguments(schema)})
 
 
-def _call(name: str, schema: Schema, contracts: Contracts, written: frozenset[str]) -> JsonValue:
-    contract = contracts[name]
+def _call(schema: Schema, contract: ToolContract, written: frozenset[str], there: frozenset[ArtifactName]) -> JsonValue:
+    name = contract.tool
     fields: Schema = {
         "id": _TEXT,
         "intent": _TEXT,
         "tool": {"type": "string", "enum": [name]},
     }
-    free = _unbound(_arguments(schema), bound(contract, written) - contract.alternatives.keys())
+    free = _unbound(_arguments(schema), bound(contract, written, there) - contract.alternatives.keys())
     if free["properties"] or name not in written:
         fields["args"] = free
     if not promised(contract, written):

@@ -1,6 +1,7 @@
 """Planning with a model: a draft is typed, checked, and drawn again at most twice."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +9,12 @@ import pytest
 from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts, Failure, Trigger
 from agent.core.move import PlanOrder
+from agent.models.catalogue import catalogue
 from agent.models.model_planner import ModelPlanner
 from agent.models.wire import plan_schema
 from agent.ports import PlanDraft, PlanningFailed, PlanRequest
+from agent.tools.builtin import workspace_tools
+from agent.tools.registry import Registry
 from tests.doubles import Reply, ScriptedModel, scripted
 from tests.models.builders import REGISTRY, drafted, request, searching
 
@@ -188,6 +192,17 @@ async def test_every_tool_has_a_variant_with_its_own_arguments() -> None:
     assert "produces" not in named["read_rows"]["properties"], "the contract names the product"
     assert named["read_rows"]["properties"]["args"]["required"] == [], "the contract gives the argument"
     assert all("effect" not in each["properties"] for each in variants)
+
+
+def test_an_argument_named_like_a_need_that_nothing_makes_is_the_models_to_give(tmp_path: Path) -> None:
+    registry = Registry(workspace_tools(tmp_path))
+    contracts, written = registry.contracts, frozenset(registry.names())
+    for present, arguments in (((), ["path", "text"]), (("path",), ["text"])):
+        schema = plan_schema(registry.schemas(), contracts, written, meaning=True, window=7, present=present)
+        assert _variant(schema, "write_file")["properties"]["args"]["required"] == arguments
+        listed = catalogue(registry.schemas(), contracts, written, present).split("write_file")[1]
+        assert listed.startswith(f"({', '.join(f'{each}: string' for each in arguments)}, replaces?")
+        assert ("Needs path." in listed) is bool(present)
 
 
 async def test_the_prompt_grows_with_what_is_open_and_not_with_history() -> None:

@@ -51,7 +51,7 @@ def test_files_are_listed_and_searched(hands: Hands) -> None:
     assert [each["path"] for each in listed["entries"]] == ["notes/a.txt"]
     assert hands.call("list_files", limit=1)["more"] is True
     found = hands.call("search_files", text="TWO", ignore_case=True)
-    assert found == {"lines": [{"path": "notes/a.txt", "line": 2, "text": "two"}], "more": False}
+    assert found == {"count": 1, "lines": [{"path": "notes/a.txt", "line": 2, "text": "two"}], "more": False}
 
 
 def test_a_file_is_replaced_only_where_it_holds_what_was_expected(hands: Hands, root: Path) -> None:

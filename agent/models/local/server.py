@@ -32,6 +32,7 @@ def main() -> None:
     cores = os.cpu_count() or 2
     chosen.cpuparams.n_threads = chosen.cpuparams_batch.n_threads = max(1, min(cores, 8))
     chosen.use_jinja, chosen.chat_template = True, TEMPLATE.read_text()
+    chosen.sampling.temp = 0.0  # so small a model is at its best with the likeliest word
     chosen.offline, chosen.ui, chosen.verbosity = True, False, 0
     server = xllamacpp.Server(chosen)
     print(server.listening_address, flush=True)

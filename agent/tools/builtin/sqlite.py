@@ -52,7 +52,7 @@ def sqlite_tools(
 def _describe_database(path: Path, bounds: Bounds) -> BaseTool:
     @contract(effect="read_only", ensures="size(result.tables) >= 0")
     def describe_database() -> dict[str, object]:
-        """Tell the tables and views of the database, with the SQL that made them."""
+        """Tell the tables and views of the database: gives tables, each with name, type and sql."""
         sql = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
         return {"tables": _rows(path, bounds, sql, [])}
 
@@ -62,7 +62,7 @@ def _describe_database(path: Path, bounds: Bounds) -> BaseTool:
 def _query_database(path: Path, bounds: Bounds) -> BaseTool:
     @contract(needs="sql", effect="read_only", ensures="size(result.rows) >= 0")
     def query_database(sql: Statement, parameters: Scalars = []) -> dict[str, object]:  # noqa: B006 - never changed
-        """Read rows from the database with one SELECT."""
+        """Read rows from the database with one SELECT: gives rows, each with its columns by name."""
         return {"rows": _rows(path, bounds, sql, parameters)}
 
     return query_database

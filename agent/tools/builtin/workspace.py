@@ -51,7 +51,7 @@ def _read_file(folder: Folder) -> BaseTool:
         offset: Annotated[int, Field(ge=0, description="lines to leave out at the start")] = 0,
         limit: Annotated[int, Field(ge=1, le=100_000, description="lines to give at most")] = 5_000,
     ) -> dict[str, object]:
-        """Read a file of the workspace: its text by lines, and the digest of all of it."""
+        """Read a file of the workspace: gives path, text, lines (how many there are) and digest."""
         parts = parts_of(path)
         content = folder.content(parts or (".",))
         told: dict[str, object] = {"path": path, "bytes": len(content), "digest": digest_of(content)}
@@ -72,7 +72,7 @@ def _list_files(folder: Folder) -> BaseTool:
         pattern: Pattern = "*",
         limit: Annotated[int, Field(ge=1, le=VISIT_LIMIT, description="entries to give at most")] = 1_000,
     ) -> dict[str, JsonValue]:
-        """List files and folders of the workspace, at any depth."""
+        """List files and folders of the workspace, at any depth: gives entries, each with path, kind and bytes."""
         found = [each for each in _visited(folder, folder_path) if fnmatchcase(each.path, pattern)]
         shown: list[JsonValue] = [dict(each._asdict()) for each in found[:limit]]
         return {"entries": shown, "more": len(found) > limit}
@@ -89,15 +89,15 @@ def _search_files(folder: Folder) -> BaseTool:
         ignore_case: bool = False,
         limit: Annotated[int, Field(ge=1, le=10_000, description="lines to give at most")] = 200,
     ) -> dict[str, JsonValue]:
-        """Find the lines of text files in the workspace that hold a text."""
+        """Find the lines of text files that hold a text: gives count, and lines, each with path, line and text."""
         wanted = text.casefold() if ignore_case else text
         found: list[JsonValue] = []
         for path, number, line in _lines(folder, folder_path, pattern):
             if wanted in (line.casefold() if ignore_case else line):
                 if len(found) == limit:
-                    return {"lines": found, "more": True}
+                    return {"count": limit, "lines": found, "more": True}
                 found.append({"path": path, "line": number, "text": line[:LINE_LIMIT]})
-        return {"lines": found, "more": False}
+        return {"count": len(found), "lines": found, "more": False}
 
     return search_files
 

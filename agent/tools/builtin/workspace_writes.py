@@ -44,7 +44,7 @@ def _write_file(folder: Folder) -> BaseTool:
             Field(description="digest of what the file holds now, '*' for anything; leave out for a new file"),
         ] = None,
     ) -> JsonValue:
-        """Write a text file of the workspace, whole and at once."""
+        """Write a whole text file; to put it in the place of one that is there, give its digest as `replaces`."""
         folder.replace(_below(path), text.encode(), replaces)
         return look(path)
 
