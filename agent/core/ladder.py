@@ -5,7 +5,7 @@ An exhausted or inapplicable rung falls upward, never sideways; the same failure
 
 from enum import StrEnum
 
-from agent.core.failure import Classified, Effect, Scope, Trigger
+from agent.core.failure import Classified, Effect, Failure, Scope, Trigger
 from agent.core.limits import Ledger, Limits
 from agent.core.value import Value
 
@@ -117,6 +117,9 @@ def spent(ledger: Ledger, choice: RungChoice, classified: Classified) -> Ledger:
         return charged.add(escalate=1)
     used: dict[str, int] = getattr(ledger, rung.value)
     paid = charged.model_copy(update={rung.value: {**used, failure.key: used.get(failure.key, 0) + 1}})
+    if rung is Rung.REWRITE:
+        rewritten = {**ledger.verified_at_rewrite, failure.fingerprint: ledger.verified}
+        return paid.model_copy(update={"verified_at_rewrite": rewritten})
     # those who wait together have failed once: each on its own would look like a run without progress
     return paid.add(together=1, barren=-min(1, ledger.barren)) if choice.joined else paid
 
@@ -135,7 +138,12 @@ def _refused(rung: Rung, classified: Classified, options: Options, limits: Limit
         left = "unknown and nothing can observe it" if classified.effect is Effect.UNKNOWN else "not what was expected"
         return f"the effect of the call is {left}; doing it again could do it twice"
     used = _exhausted(rung, classified.failure.key, limits, ledger)
-    return used or _too_long(rung, classified, limits, ledger) or _inapplicable(rung, options, limits, ledger)
+    return (
+        used
+        or _too_long(rung, classified, limits, ledger)
+        or _inapplicable(rung, options, limits, ledger)
+        or _in_vain(rung, classified.failure, ledger)
+    )
 
 
 def _exhausted(rung: Rung, key: str, limits: Limits, ledger: Ledger) -> str:
@@ -175,6 +183,18 @@ def _inapplicable(rung: Rung, options: Options, limits: Limits, ledger: Ledger) 
     if rung is Rung.REPLAN and ledger.verified_at_replan == ledger.verified:
         return "no artifact was verified since the last replan: the plan's shape is not the problem"
     return ""
+
+
+def _in_vain(rung: Rung, failure: Failure, ledger: Ledger) -> str:
+    """Whether rewrites have brought this very failure back, so that another is no progress, whatever is allowed.
+
+    One may be done once more, for its region grows; and again when something new was verified since.
+    """
+    known = failure.fingerprint
+    if rung is not Rung.REWRITE or ledger.failures.get(known) != rung or ledger.rewrite.get(failure.key, 0) < 2:
+        return ""
+    idle = ledger.verified_at_rewrite.get(known) == ledger.verified
+    return "the same failure came back after a rewrite, and nothing was verified since: no progress" if idle else ""
 
 
 def _delay(rung: Rung, classified: Classified, limits: Limits, ledger: Ledger) -> float:

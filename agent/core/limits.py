@@ -111,6 +111,8 @@ class Ledger(Value):
     """Artifacts newly verified: the only measure of progress."""
     verified_at_replan: int = -1
     """`verified` when the last replan was ordered; -1 before the first."""
+    verified_at_rewrite: dict[str, int] = Field(default_factory=dict)
+    """Failure fingerprint -> `verified` when a rewrite was last ordered for it."""
     retry: dict[str, int] = Field(default_factory=dict)
     """Retries by step key; likewise patches and rewrites."""
     together: int = 0

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.core.answer import reopened
+from agent.core.control import Recovery
 from agent.core.failure import Classified, Scope, Trigger
 from agent.core.ladder import FIRST_RUNG, LADDER, Options, Rung, choose_rung, first_rung, spent
 from agent.core.limits import Ledger, Limits
@@ -99,6 +101,37 @@ def test_a_second_replan_without_progress_is_thrash() -> None:
     assert rung("goal", limits=limits, ledger=Ledger(replan=1, verified=3, verified_at_replan=3)) == "escalate"
     assert rung("goal", limits=limits, ledger=Ledger(replan=1, verified=4, verified_at_replan=3)) == "replan"
     assert rung("goal", limits=limits, ledger=Ledger(verified=0, verified_at_replan=-1)) == "replan"
+
+
+@pytest.mark.parametrize("reworded", [False, True], ids=["in the same words", "in other words"])
+def test_rewrites_that_bring_a_failure_back_are_no_progress_whatever_is_allowed(reworded: bool) -> None:
+    ledger, limits, taken = Ledger(), Limits(rewrite=50, replan=50), []
+    for number in range(6):
+        failed = classified("precondition", message=f"missing at 12:0{number}" if reworded else "missing")
+        choice = choose_rung(failed, ANYTHING, limits, ledger)
+        ledger = spent(ledger, choice, failed)
+        taken.append(choice.rung.value)
+    assert taken == ["rewrite", "rewrite", "replan", "escalate", "escalate", "escalate"]
+
+
+def test_rewrites_go_on_while_something_new_is_verified_between_them() -> None:
+    ledger, limits, failed = Ledger(), Limits(rewrite=50), classified("precondition")
+    for _ in range(6):
+        choice = choose_rung(failed, ANYTHING, limits, ledger)
+        ledger = spent(ledger, choice, failed).add(verified=1)
+        assert choice.rung == "rewrite"
+
+
+def test_a_person_who_reopens_a_failure_lets_it_be_rewritten_again() -> None:
+    failed = classified("precondition")
+    ledger = Ledger(
+        failures={failed.failure.fingerprint: "rewrite"},
+        verified_at_rewrite={failed.failure.fingerprint: 0},
+        rewrite={"x": 2},
+    )
+    recovery = Recovery(classified=failed, choice=choose_rung(failed, ANYTHING, Limits(rewrite=9), ledger))
+    assert choose_rung(failed, ANYTHING, Limits(rewrite=9), ledger).rung == "replan"
+    assert choose_rung(failed, ANYTHING, Limits(rewrite=9), reopened(ledger, recovery)).rung == "rewrite"
 
 
 def test_a_failure_that_a_replan_answers_joins_the_one_under_way_and_is_not_charged() -> None:
