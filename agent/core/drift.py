@@ -6,8 +6,9 @@ may neither word the goal anew, nor want something else, nor plan work that serv
 
 from collections.abc import Iterable, Iterator
 
+from agent.core.contract import EffectClass
 from agent.core.goal import Goal
-from agent.core.plan import Step, upstream
+from agent.core.plan import Step, downstream, upstream
 from agent.core.repetition import alike
 from agent.core.value import ArtifactName
 
@@ -36,6 +37,15 @@ def idle(steps: tuple[Step, ...], aims: frozenset[ArtifactName]) -> tuple[Step, 
     direct = frozenset(each.id for each in steps if aims & set(each.produces))
     useful = direct | upstream(steps, direct)
     return tuple(each for each in steps if each.id not in useful)
+
+
+def second_looks(steps: tuple[Step, ...], aims: frozenset[ArtifactName]) -> tuple[Step, ...]:
+    """Idle steps that only look at what is wanted once it is there: the verifier's work, which needs no step."""
+    # whatever a draft's predicates say: they may be broken yet, and what is looked at is needed
+    bare = tuple(each.model_copy(update={"preconditions": (), "effects": ()}) for each in steps)
+    after = downstream(bare, frozenset(each.id for each in bare if aims & set(each.produces)))
+    spare = {each.id for each in idle(bare, aims) if each.id in after and each.effect is EffectClass.READ_ONLY}
+    return tuple(each for each in steps if each.id in spare)
 
 
 def _other_text(goal: Goal, text: str) -> Iterator[str]:

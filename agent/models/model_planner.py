@@ -7,9 +7,10 @@ from langchain_core.messages import BaseMessage
 
 from agent.boundary import shortened
 from agent.core.decomposition import Split, deepened, split_in_place
-from agent.core.drift import restated
+from agent.core.drift import restated, second_looks
 from agent.core.plan import Step
 from agent.core.plan_check import Ground, faults
+from agent.core.predicate import reads
 from agent.core.thrash import SHAPE, broken_step, repeats, unchanged
 from agent.core.value import ArtifactName
 from agent.models.catalogue import catalogue
@@ -65,13 +66,18 @@ class ModelPlanner:
         )
         if isinstance(sampled.value, Faults):
             raise _failed(sampled.value, sampled.usage, sampled.told)
-        return sampled.value.model_copy(update={"usage": sampled.usage, "nudges": sampled.told})
+        return sampled.value.model_copy(
+            update={"usage": sampled.usage, "nudges": (*sampled.told, *sampled.value.nudges)}
+        )
 
     def _accepted(self, request: PlanRequest, drafted: DraftedPlan) -> PlanDraft | Faults:
         """The draft as a plan, or everything that is wrong with it."""
         stated = wanted(request)
         present = _there(request)
         made = converted(drafted, request.contracts, self._written, sorted(present))
+        aims = frozenset((*drafted.wants, *(name for each in made.criteria for name in reads(each.predicate or ""))))
+        spare = () if stated else second_looks(made.steps, aims)
+        made = made._replace(steps=tuple(each for each in made.steps if each not in spare))
         split = _split(request, made.steps)
         wants = (request.wants if request.region else request.goal.wants) if stated else drafted.wants
         ground = Ground(
@@ -92,7 +98,8 @@ class ModelPlanner:
         goal = request.goal if stated else request.goal.model_copy(update={"criteria": made.criteria})
         steps = served(deepened(made.steps, split), goal, stated or drafted.wants)
         meaning = {} if stated else {"wants": drafted.wants, "criteria": made.criteria}
-        return PlanDraft(steps=steps, planner="model").model_copy(update=meaning)
+        left = tuple(f"step {each.id!r} only looks at what was made, and is left out" for each in spare)
+        return PlanDraft(steps=steps, planner="model", nudges=left).model_copy(update=meaning)
 
     def _messages(self, request: PlanRequest, rejected: tuple[str, ...]) -> list[BaseMessage]:
         goal, order = request.goal, request.order

@@ -195,6 +195,13 @@ def test_a_step_that_serves_nothing_of_the_goal_is_refused() -> None:
     assert (end["outcome"].status, counted) == ("satisfied", {"make_x": 1})
 
 
+def test_a_step_that_only_looks_at_what_is_wanted_is_left_out_and_nobody_is_asked_again() -> None:
+    counted = Calls()
+    end, _ = played(tools(counted), TEXT, drafted(calls("x"), {**calls("y"), "needs": ["x"]}, wants=["x"]))
+    assert (end["outcome"].status, counted) == ("satisfied", {"make_x": 1})
+    assert nudges(end) == ["step 'y' only looks at what was made, and is left out"]
+
+
 # --- splitting --------------------------------------------------------------------------------------------------
 
 
