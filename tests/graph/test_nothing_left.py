@@ -73,8 +73,7 @@ class Desk:
 
     def sleeps(self) -> list[Any]:
         (tool,) = command_tools([sys.executable], folder=self.path.parent, seconds=0.2)
-        program = [sys.executable, ["-c", "import time; time.sleep(600)"]]
-        args = dict(zip(("program", "arguments"), program, strict=True))
+        args: dict[str, Any] = {"program": sys.executable, "arguments": ["-c", "import time; time.sleep(600)"]}
         return [contract(effect="read_only", produces="y", needs="x", args=args)(tool)]
 
 
