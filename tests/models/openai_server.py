@@ -31,10 +31,12 @@ class Server:
 
 
 @contextmanager
-def openai_server(answering: Answering) -> Iterator[Server]:
-    """Serve until the block ends."""
+def openai_server(answering: Answering, protocol: str = "HTTP/1.0") -> Iterator[Server]:
+    """Serve until the block ends; by HTTP/1.1 connections are kept, unless the client says otherwise."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = protocol
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.requests.append(body)
@@ -47,7 +49,7 @@ def openai_server(answering: Answering) -> Iterator[Server]:
             self.send_header("Content-Length", str(len(spelled) + raw.missing))
             self.end_headers()
             self.wfile.write(spelled)
-            self.close_connection = bool(raw.missing)
+            self.close_connection |= bool(raw.missing)
 
         def log_message(self, format: str, *args: object) -> None:
             pass

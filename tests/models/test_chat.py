@@ -1,5 +1,6 @@
 """The client from settings, and end to end over HTTP against servers that differ in what they can do."""
 
+import asyncio
 import json
 from threading import Event
 from typing import Any
@@ -33,6 +34,13 @@ def client(**settings: Any) -> CompatibleChat:
     model = chat_model(Settings(**settings))
     assert isinstance(model, CompatibleChat)
     return model
+
+
+def test_one_model_serves_a_call_after_the_other_though_each_has_an_event_loop_of_its_own() -> None:
+    with openai_server(lambda body: completion({"content": "yes"}), protocol="HTTP/1.1") as server:
+        model = client(model="m", base_url=server.url)
+        said = [asyncio.run(model.ainvoke("Are you there?")).text for _ in range(2)]
+    assert said == ["yes", "yes"]
 
 
 def test_without_a_model_there_is_none_and_no_key_is_asked_for() -> None:
