@@ -61,8 +61,8 @@ class CompatibleChat(ChatOpenAI):
 
     def _get_request_payload(self, input_: Any, *, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
-        # the client keeps connections for all models of a process, and one of a call that ended is of an event loop that
-        # is closed: the next `invoke` would fail on it
+        # the client keeps connections for all models of a process; one of a call that ended is of an event loop that is
+        # closed, and the next `invoke` would fail on it
         payload["extra_headers"] = {"Connection": "close", **(payload.get("extra_headers") or {})}
         if self.openai_api_base and "max_completion_tokens" in payload:
             payload["max_tokens"] = payload.pop("max_completion_tokens")  # the name that other servers know
