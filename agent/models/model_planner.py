@@ -11,6 +11,7 @@ from agent.core.drift import restated, second_looks
 from agent.core.plan import Step
 from agent.core.plan_check import Ground, faults
 from agent.core.predicate import reads
+from agent.core.spending import total
 from agent.core.thrash import SHAPE, broken_step, repeats, unchanged
 from agent.core.value import ArtifactName
 from agent.models.catalogue import catalogue
@@ -18,7 +19,7 @@ from agent.models.contract_planner import served, wanted
 from agent.models.conversion import converted
 from agent.models.drafts import DraftedPlan
 from agent.models.prompts import Prompt, fenced, listed
-from agent.models.sampling import Faults, sample
+from agent.models.sampling import Faults, Sampled, sample
 from agent.models.structured import Structured
 from agent.models.wire import plan_schema
 from agent.ports import NoProgress, PlanDraft, PlanningFailed, PlanRequest, Usage
@@ -49,10 +50,22 @@ class ModelPlanner:
             PlanningFailed: when three drafts in a row were no plan, with the faults of the last.
             NoProgress: when the last of them was nothing but the step that failed, once more.
         """
+        sampled = await self._sampled(request, request)
+        if sampled.overflowed:
+            again = await self._sampled(request, _names_alone(request))
+            sampled = again._replace(usage=total(sampled.usage, again.usage), told=(*sampled.told, *again.told))
+        if isinstance(sampled.value, Faults):
+            raise _failed(sampled.value, sampled.usage, sampled.told)
+        return sampled.value.model_copy(
+            update={"usage": sampled.usage, "nudges": (*sampled.told, *sampled.value.nudges)}
+        )
+
+    async def _sampled(self, request: PlanRequest, shown: PlanRequest) -> Sampled[PlanDraft]:
+        """Ask for a draft that fits the request, with as much of it in view as is shown."""
         schemas = {name: each for name, each in self._schemas.items() if name in request.contracts}
-        sampled = await sample(
+        return await sample(
             self._structured,
-            partial(self._messages, request),
+            partial(self._messages, shown),
             DraftedPlan,
             plan_schema(
                 schemas,
@@ -63,11 +76,6 @@ class ModelPlanner:
                 present=_there(request),
             ),
             partial(self._accepted, request),
-        )
-        if isinstance(sampled.value, Faults):
-            raise _failed(sampled.value, sampled.usage, sampled.told)
-        return sampled.value.model_copy(
-            update={"usage": sampled.usage, "nudges": (*sampled.told, *sampled.value.nudges)}
         )
 
     def _accepted(self, request: PlanRequest, drafted: DraftedPlan) -> PlanDraft | Faults:
@@ -119,6 +127,11 @@ class ModelPlanner:
             part="\n\n".join(each for each in (self._part.text() if request.region else "", self._persona) if each),
             faults=listed(rejected),
         )
+
+
+def _names_alone(request: PlanRequest) -> PlanRequest:
+    """The request as a model with little room sees it: what holds by its name, and nothing of what was done for it."""
+    return request.model_copy(update={"present": dict.fromkeys(request.present, "there"), "done": ()})
 
 
 def _there(request: PlanRequest) -> frozenset[ArtifactName]:

@@ -13,6 +13,7 @@ from agent.core.failure import ErrorFacts
 from agent.core.signs import TRANSIENT_STATUS, TRANSIENT_TYPES
 from agent.core.spending import total
 from agent.core.value import JsonValue
+from agent.models.asking import overflowed
 from agent.models.reading import InvalidOutput
 from agent.models.structured import Structured
 from agent.ports import Usage
@@ -44,6 +45,8 @@ class Sampled(NamedTuple, Generic[R]):
     usage: Usage
     told: tuple[str, ...] = ()
     """What the model was told about refused drafts, in order."""
+    overflowed: bool = False
+    """The prompt was too long for it: a shorter one may be answered."""
 
 
 async def sample(
@@ -61,6 +64,8 @@ async def sample(
         spent = total(spent, answer.usage)
         if isinstance(answer.value, ErrorFacts):
             faults = _unanswered(answer.value)  # not told to the model: no draft is at fault
+            if overflowed(answer.value):
+                return Sampled(faults, spent, tuple(nudges), overflowed=True)
             if not _may_pass(answer.value):
                 break
         elif isinstance(answer.value, InvalidOutput):

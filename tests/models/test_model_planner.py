@@ -148,6 +148,32 @@ async def test_a_refused_key_ends_the_planning_at_once_and_says_so() -> None:
     )
 
 
+class TooLong(Exception):
+    status_code = 400
+    code = "context_length_exceeded"
+
+
+async def test_a_prompt_that_is_too_long_is_made_shorter_and_the_failed_call_stays() -> None:
+    failed = Failure(trigger=Trigger.TASK_FAILURE, tool="search", error=ErrorFacts(kind="exception", message="no q"))
+    asked = request(
+        wants="found",
+        present={"export": "value " * 500, "quarter": "Q3 " * 500},
+        done=("Exported " * 500,),
+        order=PlanOrder(trigger=Trigger.TASK_FAILURE, failure=failed, reason="it failed"),
+    )
+    draft, model = await draw(asked, TooLong("4096 tokens at most"), drafted(searching(query="r")))
+    long, short = (prompt(model, call) for call in range(2))
+    assert draft.usage.calls == 2
+    assert len(short) < len(long) / 2
+    assert "search failed: no q" in short
+    assert "export: there" in short
+
+
+async def test_a_prompt_that_cannot_be_made_shorter_fails_with_what_the_server_said() -> None:
+    with pytest.raises(PlanningFailed, match="4096 tokens at most"):
+        await draw(request(wants="found"), TooLong("4096 tokens at most"), TooLong("4096 tokens at most"))
+
+
 async def test_a_busy_server_is_asked_again_without_blaming_the_draft() -> None:
     draft, model = await draw(request("Find out"), ConnectionError("reset"), GOOD)
     assert draft.steps
