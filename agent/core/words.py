@@ -34,6 +34,9 @@ _MADE = (
 ALREADY = _any(
     rf"(?<!not )(?<!n't )\balready (?:been |an? |exactly |successfully |fully )*(?:{_MADE})",
     rf"\b(?:previously|earlier) (?:been )?(?:{_MADE})\w*",
+    # said of the past, not asked for: "cannot be shipped until it has been paid" is a condition
+    r"(?:^|[.;:] )(?:(?!\b(?:until|till|before|unless|once|after|if|when|only|must|not|no)\b)[^.;:])*\b(?:has|have) "
+    r"been (?:fully |successfully )?(?:processed|captured|refunded|submitted|paid|fulfilled)\b",
     r"duplicate(?! (?:argument|parameter|keyword|flag|option|header|field|attribute)\b)",
     r"unique[ _-](?:constraint|violation|index)|primary key constraint|violates unique|e11000",
     r"\bexists already\b|\bfile exists\b|already[ _-]?exists|\beexist\b",

@@ -28,6 +28,7 @@ def told(given: Failure, mutating: bool = True, view: dict[str, Any] | None = No
     [
         "Payment pi_3 has already been captured.",
         "charge ch_1 was already refunded",
+        "Request 17 has been processed.",
         "Order 17 has already been shipped",
         "The job is already scheduled for tonight",
         "user 5 is already a member of this group",
@@ -87,6 +88,9 @@ def test_a_code_or_a_type_says_it_as_well(carried: dict[str, Any]) -> None:
         ("duplicate argument 'limit'", None),
         ("duplicate keyword parameter in query", None),
         ("the file does not already exist", P),
+        ("the order has not been processed", None),
+        ("it cannot be shipped until it has been paid", None),
+        ("no payment has been captured", None),
     ],
 )
 def test_what_only_sounds_like_done_is_not(message: str, scope: Scope | None) -> None:
