@@ -23,6 +23,7 @@ _STATUS = re.compile(
     r"|\b([45]\d\d) (?:client|server) error\b|(?:client|server) error '?([45]\d\d)\b",
     re.I,
 )
+_NO_ERROR = re.compile(r"\s*(?:0|none|null|nil|false|no|no[ _]errors?|ok|success)?[\s.!]*", re.I)
 _WORDS = (
     "message",
     "detail",
@@ -80,8 +81,14 @@ def _in_mapping(value: dict[str, JsonValue]) -> ErrorFacts | None:
 
 def _told(value: dict[str, JsonValue]) -> JsonValue | None:
     """The part of a mapping that tells of the error; None when it is an ordinary value."""
-    if value.get("error"):
-        return value["error"]
+    told = value.get("error")
+    if isinstance(told, int | float):
+        # a flag, or a code with its words beside it; any other number is a measure or a count
+        coded = told and isinstance(told, int) and (_worded(value) or (as_status(told) or 0) >= 400)
+        if told is True or coded:
+            return value
+    elif _speaks(told):
+        return told
     if value.get("isError") is True or value.get("is_error") is True:
         return value.get("structuredContent") or value
     return value if _failed(value) or _problem(value) or _ended(value) else _listed(value)
@@ -91,7 +98,18 @@ def _failed(value: dict[str, JsonValue]) -> bool:
     """A mapping that says of itself that it did not work, and why; without a why it may be a finding."""
     denied = any(value.get(name) is False for name in ("ok", "success", "succeeded"))
     named = value.get("status") in ("error", "ERROR") or value.get("type") == "error"
-    return (denied or named) and any(isinstance(value.get(each), str) and value.get(each) for each in _WORDS)
+    return (denied or named) and _worded(value)
+
+
+def _worded(value: dict[str, JsonValue]) -> bool:
+    return any(isinstance(value.get(each), str) and value.get(each) for each in _WORDS)
+
+
+def _speaks(told: JsonValue) -> bool:
+    """Whether there is anything in an error field: some services always send it, empty or saying that all is well."""
+    if isinstance(told, dict):
+        return any(_speaks(each) for each in told.values())
+    return bool(told) and not (isinstance(told, str) and _NO_ERROR.fullmatch(told))
 
 
 def _problem(value: dict[str, JsonValue]) -> bool:
@@ -127,7 +145,7 @@ def _said(told: JsonValue) -> str:
 def _status(value: object) -> int | None:
     if not isinstance(value, Mapping):
         return None
-    names = ("status", "status_code", "statusCode", "code", "error_code")
+    names = ("status", "status_code", "statusCode", "code", "error_code", "error")
     found = (each for name in names if (each := as_status(value.get(name))) is not None)
     return next(found, None)
 

@@ -256,6 +256,12 @@ def test_headers_may_be_missing_or_odd() -> None:
         pytest.param({"statusCode": 503, "body": "busy"}, 503, "", None, N, id="a response handed on"),
         pytest.param({"errors": [{"message": "Cannot query field"}], "data": None}, None, "", None, None, id="GraphQL"),
         pytest.param('{"error": {"status": 422, "message": "bad week"}}', 422, "", None, C, id="JSON as text"),
+        pytest.param({"error": True, "message": "too many requests"}, None, "", None, N, id="a flag with words"),
+        pytest.param(
+            {"error": 17, "message": "no week 7 was found: no rows returned"}, None, "", None, C, id="a number"
+        ),
+        pytest.param({"error": 0, "ok": False, "detail": "busy: try again"}, None, "", None, N, id="no code, not ok"),
+        pytest.param({"error": 503}, 503, "", None, N, id="a bare status"),
         pytest.param("Error: table weeks does not exist", None, "", None, P, id="Error:"),
         pytest.param("[error] connection refused", None, "", None, N, id="[error]"),
         pytest.param("ValueError: week must be between 1 and 13", None, "", None, C, id="an exception in words"),
@@ -293,6 +299,10 @@ def test_an_error_in_the_guise_of_a_value_is_seen_and_routed(
         {"status": "error", "checks": 3},
         {"status": "failed", "message": "the job that was asked about failed"},
         {"success": False, "score": 0.3},
+        {"error": 0.02, "description": "of the mean"},
+        {"error": 3},
+        {"error": "none", "rows": 2},
+        {"error": {"code": 0, "message": ""}},
         {"errors": [], "data": {"a": 1}},
         {"errors": ["row 3"], "rows": 17},
         {"errors": [{"message": "one field"}], "data": {"a": 1}},
