@@ -46,6 +46,8 @@ def test_tables_are_described_and_rows_are_read_by_column_name(hands: Hands) -> 
     assert [each["name"] for each in hands.call("describe_database")["tables"]] == ["payments", "sqlite_sequence"]
     sql = "SELECT invoice, sum(amount) AS amount FROM payments WHERE amount > :least GROUP BY invoice"
     assert hands.call("query_database", sql=sql, parameters={"least": 6}) == {"rows": [{"invoice": 1, "amount": 10.0}]}
+    count = hands.call("query_database", sql="SELECT count(*) FROM payments")
+    assert count == {"rows": [{"count(*)": 2}], "value": 2}
     assert hands.call("query_database", sql="SELECT 1 AS a, 2 AS a, x'00ff' AS b")["rows"] == [
         {"a": 1, "a_2": 2, "b": as_json(b"\x00\xff")}
     ]

@@ -62,8 +62,10 @@ def _describe_database(path: Path, bounds: Bounds) -> BaseTool:
 def _query_database(path: Path, bounds: Bounds) -> BaseTool:
     @contract(needs="sql", effect="read_only", ensures="size(result.rows) >= 0")
     def query_database(sql: Statement, parameters: Scalars = []) -> dict[str, object]:  # noqa: B006 - never changed
-        """Read rows from the database with one SELECT: gives rows, each with its columns by name."""
-        return {"rows": _rows(path, bounds, sql, parameters)}
+        """Read rows with one SELECT: gives rows, each with its columns by name, and value where it is a single one."""
+        rows = _rows(path, bounds, sql, parameters)
+        single = len(rows) == 1 and len(rows[0]) == 1
+        return {"rows": rows, **({"value": next(iter(rows[0].values()))} if single else {})}
 
     return query_database
 
