@@ -32,7 +32,7 @@ from agent.nodes.planner import PlannerNode
 from agent.nodes.repairer import Repairer
 from agent.nodes.round import PhaseNode, Round
 from agent.nodes.verifier import Verifier
-from agent.ports import Clock, Patcher, Planner, ScopeModel, Turns
+from agent.ports import Clock, Judge, Patcher, Planner, ScopeModel, Turns
 from agent.secrecy import keep
 from agent.settings import RunContext, Settings
 from agent.store.artifacts import ArtifactStore, DatabaseArtifacts, StoreArtifacts
@@ -176,17 +176,22 @@ def _nodes(
 ) -> tuple[dict[Phase, PhaseNode], Pregel[Any, Any, Any, Any] | None]:
     """The phase nodes under some settings, and the graph that runs inside the executor when there is a model."""
     registry, bodies, clock, inbox = shared.registry, shared.bodies, shared.clock, shared.inbox
-    react, patcher, scope_model = _model_ports(roles, registry, settings)
+    react, patcher, scope_model, judge = _model_ports(roles, registry, settings)
     consent = _consent(registry, settings)
     runner = shared.runner.under(react, consent)
     asks, readers = settings.escalation == "ask", roles.any or shared.planner is not None
     planner = shared.planner or choose_planner(registry, roles.planner, roles.replanner, settings.persona)
     contracts, limits = registry.contracts, settings.limits
-    dispatcher, verifier = Dispatcher(limits, consent, bodies, inbox, clock), Verifier(shared.caller, bodies, clock)
+    dispatcher, verifier = (
+        Dispatcher(limits, consent, bodies, inbox, clock, judge is not None),
+        Verifier(shared.caller, bodies, clock, judge, settings.prices),
+    )
     executor = Executor(runner, bodies, clock, settings.jitter, settings.prices, shared.turns)
     nodes: dict[Phase, PhaseNode] = {
         Phase.INTAKE: Intake(
-            clock, Sight(contracts, registry.plannable, react is not None, settings.demanded), shared.goal
+            clock,
+            Sight(contracts, registry.plannable, react is not None, judge is not None, settings.demanded),
+            shared.goal,
         ),
         Phase.PLANNER: PlannerNode(planner, contracts, bodies, clock, limits, settings.prices),
         Phase.DISPATCHER: dispatcher,
@@ -231,11 +236,12 @@ def _consent(registry: Registry, settings: Settings) -> Consent:
 
 def _model_ports(
     models: Models, registry: Registry, settings: Settings
-) -> "tuple[ReactLoop | None, Patcher | None, ScopeModel | None]":
+) -> "tuple[ReactLoop | None, Patcher | None, ScopeModel | None, Judge | None]":
     """What models add. Loaded only when there is one: contract goals need none of it."""
     if not models.any:
-        return None, None, None
+        return None, None, None, None
     from agent.models.acting import Way
+    from agent.models.judge import ModelJudge
     from agent.models.patcher import ModelPatcher
     from agent.models.scope import ModelScope
     from graphs.react import build_react
@@ -245,6 +251,7 @@ def _model_ports(
         build_react(models.executor, registry, settings.limits, way) if models.executor else None,
         ModelPatcher(models.repairer) if models.repairer else None,
         ModelScope(models.classifier) if models.classifier else None,
+        ModelJudge(models.judge) if models.judge else None,
     )
 
 

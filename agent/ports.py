@@ -129,6 +129,30 @@ class ScopeModel(Protocol):
         ...
 
 
+class RulingAnswer(Value):
+    """A judge's answer to one sentence."""
+
+    said: str | None
+    """None: it gave no valid answer."""
+    evidence: str = ""
+    """What shows it, or why there is no answer."""
+    usage: Usage = Usage()
+
+
+class Judge(Protocol):
+    """Says whether a sentence holds that no predicate can decide."""
+
+    async def rule(self, sentence: str, about: str, view: View) -> RulingAnswer:
+        """Judge it.
+
+        Args:
+            sentence: the criterion.
+            about: the goal in words.
+            view: all that it may be judged by.
+        """
+        ...
+
+
 class Result(Value):
     """What one attempt of a step came to: a failure is data, never an exception."""
 

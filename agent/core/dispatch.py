@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from agent.core.blockage import blockage
 from agent.core.contract import EffectClass
 from agent.core.failure import ErrorFacts, Failure, Trigger
-from agent.core.goal import Goal
+from agent.core.goal import Goal, unjudged
 from agent.core.invalidation import unmet_assumptions
 from agent.core.lease import Halt
 from agent.core.limits import Ledger, Limits, Stop, stopped
-from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, Pause, PlanOrder, Start, Wait
+from agent.core.move import Ask, Broken, Draw, Finish, Look, Move, Pause, PlanOrder, Rule, Start, Wait
 from agent.core.outcome import OutcomeStatus, completion, ended_by
 from agent.core.plan import Plan, Step, StepId, StepStatus, ready
 from agent.core.predicate import Verdict, judge, reads
@@ -34,6 +34,7 @@ def next_move(
     unresolved: bool = False,
     held: frozenset[StepId] = frozenset(),
     halt: Halt = Halt.NO,
+    judging: bool = False,
 ) -> Move:
     """Decide what happens next.
 
@@ -48,13 +49,14 @@ def next_move(
         unresolved: some failure waits for a person; asked when nothing else can be done.
         held: ready steps with a call that waits for a person's word; the others go on meanwhile.
         halt: how the run is asked to stop; one that is done ends all the same.
+        judging: there is a judge for what no predicate can decide.
     """
     due = _due_order(goal, plan) or order  # what was ordered for another goal is out of date
     stop = stopped(limits, ledger)
-    done = None if due else _finish_or_look(goal, world, plan, view)
+    done = None if due else _finish_or_look(goal, world, plan, view, judging)
     if halt is not Halt.NO and not isinstance(done, Finish):
         return _halted(plan, halt)
-    if (stop and not done) or due:
+    if (stop and (not done or isinstance(done, Rule))) or due:
         return _drained(plan, stop, due)
     return (
         _fallen_assumptions(world, view)
@@ -129,15 +131,19 @@ def _fallen_assumptions(world: World, view: View) -> Move | None:
     )
 
 
-def _finish_or_look(goal: Goal, world: World, plan: Plan, view: View) -> Move | None:
-    if not plan.settled or not completion(goal, plan, world, view).complete:
+def _finish_or_look(goal: Goal, world: World, plan: Plan, view: View, judging: bool) -> Move | None:
+    if not plan.settled:
+        return None
+    left = unjudged(goal, world, view) if judging else ()
+    decided = goal.model_copy(update={"criteria": tuple(each for each in goal.criteria if each not in left)})
+    if not completion(decided if left else goal, plan, world, view).complete:
         return None
     stale = _stale(world, lambda: frozenset(name for each in plan.live() for name in each.produces))
-    return (
-        Look(names=stale)
-        if stale
-        else Finish(status=OutcomeStatus.SATISFIED, reason="every step and criterion is verified")
-    )
+    if stale:
+        return Look(names=stale)
+    if left:
+        return Rule(criterion=left[0].id)
+    return Finish(status=OutcomeStatus.SATISFIED, reason="every step and criterion is verified")
 
 
 def _advance(

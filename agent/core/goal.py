@@ -7,8 +7,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from agent.core.family import expand
 from agent.core.predicate import Judgement, Predicate, Verdict, judge, reads
-from agent.core.value import ArtifactName, JsonValue, Value, words
-from agent.core.world import World
+from agent.core.ruling import Ruling, case, fact_of
+from agent.core.value import ArtifactName, Digest, JsonValue, Value, words
+from agent.core.world import Fact, World
 
 OCCASION = 1_000_000
 """More repetitions than the world can lose an effect, or a person allow one, under one revision of the goal."""
@@ -140,7 +141,35 @@ def grade(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) -> t
         # of a family any will do here: which ones there have to be is the plan's to know, and all of it has to be done
         for there in [any(world.holds(each) for each in expand((name,), world.artifacts))]
     )
-    return wants + tuple(_grade_criterion(each, world, view) for each in goal.criteria)
+    return wants + tuple(_grade_criterion(each, goal, world, view) for each in goal.criteria)
+
+
+def in_view(goal: Goal, world: World) -> dict[ArtifactName, Digest]:
+    """What a judge is shown: the wanted artifacts that hold, or all there are where none is wanted."""
+    return world.digests(expand(goal.wants, world.artifacts) if goal.wants else world.artifacts)
+
+
+def unjudged(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) -> tuple[Criterion, ...]:
+    """Criteria that only a judge can decide, and has not decided over what there is now.
+
+    None while anything else of the goal is not verified: a judge overrules nothing, and is asked last.
+    """
+    open_ = tuple(
+        each for each in goal.criteria if each.predicate is None and each.text and not _word(each, goal, world)
+    )
+    rest = goal.model_copy(update={"criteria": tuple(each for each in goal.criteria if each not in open_)})
+    return open_ if satisfied(rest, world, view) else ()
+
+
+def unjudgeable(goal: Goal, world: World) -> Criterion | None:
+    """The first criterion for which somebody would have to be asked: it has no predicate, and no word is on record."""
+    return next((each for each in goal.criteria if each.predicate is None and not _word(each, goal, world)), None)
+
+
+def to_ask_again(world: World) -> World:
+    """The world without the words of judges that gave none: a new run asks them once more."""
+    kept = {name: each for name, each in world.facts.items() if not _is_silence(each)}
+    return world if len(kept) == len(world.facts) else world.model_copy(update={"facts": kept})
 
 
 def satisfied(goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]) -> bool:
@@ -155,11 +184,27 @@ def _united(wants: object, again: object) -> tuple[object, ...]:
     return tuple(dict.fromkeys(name for each in listed if isinstance(each, list | tuple) for name in each))
 
 
-def _grade_criterion(criterion: Criterion, world: World, view: Mapping[ArtifactName, JsonValue]) -> Judgement:
-    judged = world.facts.get(f"judged:{criterion.id}")
+def _grade_criterion(
+    criterion: Criterion, goal: Goal, world: World, view: Mapping[ArtifactName, JsonValue]
+) -> Judgement:
     if criterion.predicate is not None:
         return judge(criterion.predicate, view, world.fact_values())
-    if judged is not None:
-        verdict = Verdict.VERIFIED if judged.value is True else Verdict.REFUTED
-        return Judgement(predicate=criterion.text, verdict=verdict, reason="judged by a model")
-    return Judgement(predicate=criterion.text, verdict=Verdict.UNVERIFIABLE, reason="needs a judge")
+    word = _word(criterion, goal, world)
+    if word is None:
+        return Judgement(predicate=criterion.text, verdict=Verdict.UNVERIFIABLE, reason="needs a judge")
+    return Judgement(predicate=criterion.text, verdict=word.verdict, reason=f"judged: {word.evidence}")
+
+
+def _word(criterion: Criterion, goal: Goal, world: World) -> Ruling | None:
+    """What was said of the criterion, as far as it is about what is there now; a person's word is about all."""
+    said, about = world.facts.get(fact_of(criterion.id)), case(criterion.text, goal.text, in_view(goal, world))
+    if said is None:
+        return None
+    if isinstance(said.value, dict):
+        return Ruling.model_validate(said.value) if said.value.get("over") == about else None
+    verdict = Verdict.VERIFIED if said.value is True else Verdict.REFUTED
+    return Ruling(verdict=verdict, evidence="stated as a fact", over=about)
+
+
+def _is_silence(fact: Fact) -> bool:
+    return fact.name.startswith(fact_of("")) and isinstance(fact.value, dict) and fact.value.get("answered") is False

@@ -32,6 +32,8 @@ class Limits(Value):
     """Patches and rewrites asked of a model."""
     executor_turns: PositiveInt = 1_000
     """Model turns of all steps together; `turns` bounds one attempt."""
+    judge_calls: PositiveInt = 100
+    """Sentences judged by a model, each with its re-asks."""
     tool_calls: PositiveInt = 10_000
     """Calls sent to tools, probes not counted."""
     tokens: PositiveInt = 2_000_000
@@ -48,6 +50,10 @@ class Limits(Value):
     """Tokens the repairer reads."""
     repairer_tokens_out: PositiveInt = 100_000
     """Tokens the repairer writes."""
+    judge_tokens_in: PositiveInt = 500_000
+    """Tokens the judge reads."""
+    judge_tokens_out: PositiveInt = 100_000
+    """Tokens the judge writes."""
     executor_tokens_in: PositiveInt = 2_000_000
     """Tokens the executor reads."""
     executor_tokens_out: PositiveInt = 500_000
@@ -87,6 +93,7 @@ class Ledger(Value):
     classifier_calls: int = 0
     repairer_calls: int = 0
     executor_turns: int = 0
+    judge_calls: int = 0
     tool_calls: int = 0
     tokens: int = 0
     planner_tokens_in: int = 0
@@ -95,6 +102,8 @@ class Ledger(Value):
     classifier_tokens_out: int = 0
     repairer_tokens_in: int = 0
     repairer_tokens_out: int = 0
+    judge_tokens_in: int = 0
+    judge_tokens_out: int = 0
     executor_tokens_in: int = 0
     executor_tokens_out: int = 0
     models: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -147,8 +156,8 @@ class Stop(Value):
         return f"{self.limit} limit reached: {self.spent:g} of {self.allowed:g}"
 
 
-ROLES = ("planner", "classifier", "repairer", "executor")
-CALLS = ("planner_calls", "classifier_calls", "repairer_calls", "executor_turns")
+ROLES = ("planner", "classifier", "repairer", "executor", "judge")
+CALLS = ("planner_calls", "classifier_calls", "repairer_calls", "executor_turns", "judge_calls")
 """The counter of each role's model calls, in the order of `ROLES`."""
 _TOKENS = tuple(f"{role}_tokens_{way}" for role in ROLES for way in ("in", "out"))
 HARD = (*CALLS, "tool_calls", "tokens", *_TOKENS, "money", "seconds", "steps", "moves", "supersteps", "barren")

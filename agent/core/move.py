@@ -39,6 +39,14 @@ class Look(Value):
     names: tuple[ArtifactName, ...]
 
 
+class Rule(Value):
+    """Have a criterion judged that no predicate can decide: everything else is verified."""
+
+    move: Literal["rule"] = "rule"
+    criterion: str
+    """Its id."""
+
+
 class Start(Value):
     """Start steps; with `wait` the executor then waits for the first to finish, else there is more to decide first."""
 
@@ -85,11 +93,12 @@ class Finish(Value):
     proof: tuple[str, ...] = ()
 
 
-Move = Annotated[Draw | Look | Start | Wait | Broken | Ask | Pause | Finish, Field(discriminator="move")]
+Move = Annotated[Draw | Look | Rule | Start | Wait | Broken | Ask | Pause | Finish, Field(discriminator="move")]
 
 LEADS_TO: dict[str, Phase] = {
     "draw": Phase.PLANNER,
     "look": Phase.VERIFIER,
+    "rule": Phase.VERIFIER,
     "start": Phase.EXECUTOR,
     "wait": Phase.EXECUTOR,
     "broken": Phase.CLASSIFIER,

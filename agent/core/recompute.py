@@ -1,8 +1,9 @@
 """Does every decision follow from its record (invariant 8)? Recomputed from a trace alone: no state, no world.
 
 Covered are the strategy, the scope of a failure and what is known of its effect, the rung, the marks, what was drawn
-for it and what that keeps, what was verified, what was withheld, and the end. A verdict is taken as it was recorded:
-what it was judged over is named by digest and lies in the store. So is what a model or a person said.
+for it and what that keeps, what was verified, what a judge's word came to, what was withheld, and the end. A verdict is
+taken as it was recorded: what it was judged over is named by digest and lies in the store. So is what a model or a
+person said.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,11 +15,25 @@ from agent.core.control import Cause
 from agent.core.failure import Classified, Origin, Scope
 from agent.core.ladder import choose_rung
 from agent.core.limits import Stop
-from agent.core.outcome import borne_out, ended_by
+from agent.core.outcome import OutcomeStatus, borne_out, ended_by
 from agent.core.plan import StepId
 from agent.core.predicate import Verdict
 from agent.core.provenance import untraced
-from agent.core.record import Committed, Ended, Invalidated, Judged, Recovered, Redrawn, TraceRecord, Triaged, Withheld
+from agent.core.record import (
+    Committed,
+    Ended,
+    IntentChanged,
+    Invalidated,
+    Judged,
+    Recovered,
+    Redrawn,
+    Ruled,
+    RunStarted,
+    TraceRecord,
+    Triaged,
+    Withheld,
+)
+from agent.core.ruling import verdict_of
 from agent.core.triage import triage
 from agent.core.value import ArtifactName, Digest
 
@@ -41,6 +56,8 @@ def recomputed(trace: Iterable[TraceRecord]) -> Iterator[Recomputed]:
     """
     standing = _Standing()
     for place, record in enumerate(trace):
+        if isinstance(record, RunStarted | IntentChanged):
+            standing.rulings.clear()
         if isinstance(record, Judged):
             standing.verified[record.step] = bool(record.judgements) and all(
                 each.verdict is Verdict.VERIFIED for each in record.judgements
@@ -55,20 +72,10 @@ def _differing(standing: "_Standing", record: TraceRecord) -> Iterator[str] | No
     match record:
         case Triaged():
             return _triaged(record)
-        case Recovered():
-            return standing.recovered(record)
-        case Redrawn():
-            return standing.redrawn(record)
         case Withheld():
             return _withheld(record)
-        case Committed():
-            return standing.committed(record)
-        case Invalidated():
-            return standing.invalidated(record)
-        case Ended():
-            return _ended(record)
         case _:
-            return None
+            return standing.differing(record)
 
 
 def contradictions(trace: Iterable[TraceRecord]) -> Iterator[str]:
@@ -141,8 +148,40 @@ class _Standing:
     """Marked as untrue themselves, and not made or seen again since."""
     causes: dict[int, Cause] = field(default_factory=dict)
     """Recoveries by number; those of the first record format have none."""
+    rulings: dict[str, Ruled] = field(default_factory=dict)
+    """The last word on each criterion, under this goal and in this run."""
     last: Recovered | None = None
     """The last recovery; its marks come right after it."""
+
+    def differing(self, record: TraceRecord) -> Iterator[str] | None:
+        """What does not follow from a record and those before it; None when it is of no decision."""
+        match record:
+            case Recovered():
+                return self.recovered(record)
+            case Redrawn():
+                return self.redrawn(record)
+            case Ruled():
+                return self.ruled(record)
+            case Committed():
+                return self.committed(record)
+            case Invalidated():
+                return self.invalidated(record)
+            case Ended():
+                return self.ended(record)
+            case _:
+                return None
+
+    def ruled(self, record: Ruled) -> Iterator[str]:
+        again = verdict_of(record.said, record.evidence)
+        if again is not record.verdict:
+            yield f"criterion {record.criterion} was ruled {record.verdict}, recomputed {again}"
+        self.rulings[record.criterion] = record
+
+    def ended(self, record: Ended) -> Iterator[str]:
+        yield from _ended(record)
+        for each in self.rulings.values() if record.status is OutcomeStatus.SATISFIED else ():
+            if each.verdict is not Verdict.VERIFIED:
+                yield f"the run ended satisfied, and criterion {each.criterion} was ruled {each.verdict}"
 
     def recovered(self, record: Recovered) -> Iterator[str]:
         yield from _recovered(record)

@@ -16,7 +16,7 @@ from agent.core.limits import Ledger, Limits, Stop
 from agent.core.merge import PlanDelta
 from agent.core.outcome import OutcomeStatus
 from agent.core.plan import StepId
-from agent.core.predicate import Judgement
+from agent.core.predicate import Judgement, Verdict
 from agent.core.provenance import Suspicion
 from agent.core.spending import Cost
 from agent.core.triage import Triage
@@ -201,6 +201,26 @@ class Judged(Record):
     """On what they rest: `result`, `predicate`, `probe`."""
 
 
+class Ruled(Record):
+    """A judge has decided on a criterion that has no predicate."""
+
+    event: Literal["ruled"] = "ruled"
+    criterion: str
+    """Its id."""
+    text: str
+    """The sentence."""
+    said: str | None
+    """What the judge said; None: it gave no answer."""
+    evidence: str
+    """What shows it, in the judge's words; or why there is no answer."""
+    verdict: Verdict
+    """What that comes to."""
+    over: dict[ArtifactName, Digest] = Field(default_factory=dict)
+    """Exactly what the judge was shown."""
+    cost: Cost = Cost()
+    """What asking was paid for."""
+
+
 class Committed(Record):
     """A verified artifact entered the world: the only kind of progress."""
 
@@ -350,6 +370,7 @@ TraceRecord = Annotated[
     | Nudged
     | Withheld
     | Judged
+    | Ruled
     | Committed
     | Invalidated
     | Recovered

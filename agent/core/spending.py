@@ -11,7 +11,7 @@ from pydantic import NonNegativeFloat
 from agent.core.limits import CALLS, ROLES, Ledger
 from agent.core.value import Value
 
-Role = Literal["planner", "classifier", "repairer", "executor"]
+Role = Literal["planner", "classifier", "repairer", "executor", "judge"]
 
 MILLION = 1_000_000
 NAMED = 5

@@ -4,7 +4,7 @@ Effect class, idempotency and the tools' own conditions are not asked for: they 
 """
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -100,6 +100,13 @@ class DraftedScope(Draft):
 
     reason: Text = ""
     scope: Scope
+
+
+class DraftedRuling(Draft):
+    """A verdict on one sentence; the evidence comes first, so that it is found before the verdict is given."""
+
+    evidence: Text = ""
+    verdict: Literal["holds", "fails", "unsure"]
 
 
 class DraftedAction(Draft):

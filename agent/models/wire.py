@@ -10,6 +10,7 @@ from langchain_core.utils.json_schema import dereference_refs
 
 from agent.core.contract import Contracts, ToolContract
 from agent.core.failure import Scope
+from agent.core.ruling import FAILS, HOLDS, UNSURE
 from agent.core.value import ArtifactName, JsonValue
 from agent.models.conversion import bound, makeable, promised
 
@@ -58,6 +59,13 @@ def scope_schema() -> Schema:
     scopes: Schema = {"type": "string", "enum": [each.value for each in Scope]}
     fields = _object({"reason": _TEXT, "scope": scopes})
     return {**fields, "title": "scope", "description": "What the error proves false."}
+
+
+def ruling_schema() -> Schema:
+    """Schema of a judge's verdict."""
+    verdicts: Schema = {"type": "string", "enum": [HOLDS, FAILS, UNSURE]}
+    fields = _object({"evidence": _TEXT, "verdict": verdicts})
+    return {**fields, "title": "ruling", "description": "Whether the sentence holds, and what shows it."}
 
 
 def action_schema(offer: Sequence[Schema]) -> Schema:

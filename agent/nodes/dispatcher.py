@@ -24,13 +24,16 @@ from agent.ports import Clock, Inbox
 class Dispatcher:
     """Decides what happens next."""
 
-    def __init__(self, limits: Limits, consent: Consent, bodies: Bodies, inbox: Inbox, clock: Clock) -> None:
-        """Args: what a run may use; which calls wait for a person; artifact bodies; changed goals; the time."""
+    def __init__(
+        self, limits: Limits, consent: Consent, bodies: Bodies, inbox: Inbox, clock: Clock, judging: bool = False
+    ) -> None:
+        """Args: what a run may use; calls that wait for a person; bodies; changed goals; the time; is there a judge."""
         self._limits = limits
         self._consent = consent
         self._bodies = bodies
         self._inbox = inbox
         self._clock = clock
+        self._judging = judging
 
     async def __call__(self, state: RunState, config: RunnableConfig) -> RunUpdate:
         """Take one decision and write down what it means for the plan."""
@@ -46,7 +49,9 @@ class Dispatcher:
         view = await self._bodies.view(world, readers(plan, goal, world) | shown(plan, world, self._consent))
         unresolved = bool(still_open(state["unresolved"], plan))
         held = frozenset(each.step for each in held_calls(plan, world, view, self._consent, words))
-        move = next_move(goal, world, plan, view, limits, ledger, state["order"], unresolved, held, scope.halt)
+        move = next_move(
+            goal, world, plan, view, limits, ledger, state["order"], unresolved, held, scope.halt, self._judging
+        )
         scope.allow(limits.seconds - ledger.seconds)
         if isinstance(move, Pause):
             scope.pause(move.reason)

@@ -6,7 +6,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.contract import Contracts
-from agent.core.goal import Goal
+from agent.core.goal import Goal, to_ask_again, unjudgeable
 from agent.core.invalidation import follow, settle
 from agent.core.limits import Ledger
 from agent.core.outcome import OutcomeStatus, conclude
@@ -22,6 +22,12 @@ STRATEGY = "strategy"
 """Where a caller demands one for a call in `config["configurable"]`; a context is settings of one call."""
 
 
+_NO_JUDGE = (
+    "criterion {0.id}, {0.text!r}, has no predicate, so that only a model can judge it, and none is there: set "
+    "KINTSUGI_MODEL or KINTSUGI_MODELS__JUDGE__MODEL, give it a predicate, or state the fact judged:{0.id}"
+)
+
+
 @dataclass(frozen=True)
 class Sight:
     """What triage sees besides the goal."""
@@ -31,6 +37,8 @@ class Sight:
     """Those that somebody wrote."""
     loop: bool = False
     """There is a model to carry out a step."""
+    judging: bool = False
+    """There is a judge."""
     strategy: Strategy | None = None
     """Demanded for every call that does not say otherwise."""
 
@@ -49,7 +57,7 @@ class Intake:
         stated = _stated(state)
         goal = self._goal if stated.same_intent(Goal()) else stated
         # a person may have marked an artifact between two runs: what was made from it follows
-        world = settle(with_facts(state.get("world") or World(), state.get("facts") or {}))
+        world = settle(to_ask_again(with_facts(state.get("world") or World(), state.get("facts") or {})))
         plan = follow(world, state.get("plan") or Plan())
         ledger = _next_ledger(state)
         started = RunStarted(
@@ -62,6 +70,9 @@ class Intake:
         chosen = self._triage(state, goal, plan, world, config)
         told = Triaged(at=started.at, run=ledger.run, chosen=chosen)
         update: RunUpdate = {**_opened(goal, world, _woken(plan), ledger, [started, told]), "triage": chosen}
+        if update["phase"] is Phase.DISPATCHER and not self._sight.judging and (open_ := unjudgeable(goal, world)):
+            outcome = conclude(OutcomeStatus.UNREACHABLE, _NO_JUDGE.format(open_), goal, plan, world, {})
+            return {**update, "phase": Phase.FINISHER, "outcome": outcome}
         come_in = tuple(each for each in state.get("attempts") or () if each.step in plan.index.places)
         if come_in and update["phase"] is Phase.DISPATCHER:
             # what an earlier run brought in and could not verify any more is not done again for that

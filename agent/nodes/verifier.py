@@ -2,32 +2,45 @@
 
 import asyncio
 from collections.abc import Iterable
+from types import MappingProxyType
 
 from langchain_core.runnables import RunnableConfig
 
 from agent.core.failure import ErrorFacts, Failure, Trigger
+from agent.core.goal import Goal, in_view
 from agent.core.invalidation import up_to_date
 from agent.core.limits import Ledger
-from agent.core.move import Look
+from agent.core.move import Look, Rule
 from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.predicate import Verdict
-from agent.core.record import Committed, Judged, TraceRecord
+from agent.core.record import Committed, Judged, Ruled, TraceRecord
 from agent.core.reference import UnresolvedReference, resolve
 from agent.core.repair import forget
+from agent.core.ruling import Ruling, case, fact_of, verdict_of
+from agent.core.spending import Prices, charged, cost
 from agent.core.value import ArtifactName, JsonValue, abridged, digest
 from agent.core.verification import products_of
-from agent.core.world import Artifact, Assumption, Verification, World, commit, seen
+from agent.core.world import Artifact, Assumption, Verification, World, commit, seen, with_facts
 from agent.nodes.bodies import Bodies
 from agent.nodes.state import RunState, RunUpdate
-from agent.ports import Attempt, Clock, Observation, Prober
+from agent.ports import Attempt, Clock, Judge, Observation, Prober
 
 
 class Verifier:
     """Turns finished attempts into artifacts or failures, and observations into marks."""
 
-    def __init__(self, prober: Prober, bodies: Bodies, clock: Clock) -> None:
-        """Args: what can look at an artifact again; artifact bodies; the time."""
+    def __init__(
+        self,
+        prober: Prober,
+        bodies: Bodies,
+        clock: Clock,
+        judge: Judge | None = None,
+        prices: Prices = MappingProxyType({}),
+    ) -> None:
+        """Args: what can look at an artifact again; artifact bodies; the time; a judge for sentences; what it costs."""
+        self._judge = judge
+        self._prices = prices
         self._prober = prober
         self._bodies = bodies
         self._clock = clock
@@ -37,6 +50,8 @@ class Verifier:
         move = state["move"]
         if isinstance(move, Look) and not state["attempts"]:
             return await self._look(state, move.names)
+        if isinstance(move, Rule) and not state["attempts"]:
+            return await self._rule(state, move.criterion)
         return await self._verify(state)
 
     async def _verify(self, state: RunState) -> RunUpdate:
@@ -78,6 +93,31 @@ class Verifier:
         made = await self._bodies.artifact(name, body, step.id, Verification(by=attempt.result.by), attempt.inputs)
         assumptions = tuple(Assumption(predicate=each, reads=attempt.inputs) for each in step.preconditions)
         return made.model_copy(update={"assumptions": assumptions, "seen": attempt.result.seen})
+
+    async def _rule(self, state: RunState, criterion: str) -> RunUpdate:
+        """Have a sentence judged. What comes of it is a fact about exactly what the judge was shown."""
+        goal, world, ledger = state["goal"], state["world"], state["ledger"]
+        sentence = next(each.text for each in goal.criteria if each.id == criterion)
+        shown = in_view(goal, world)
+        assert self._judge is not None, "a sentence is to be judged, and there is no judge"
+        answer = await self._judge.rule(sentence, goal.text, await self._bodies.view(world, shown))
+        ruled = Ruled(
+            at=self._clock.now(),
+            run=ledger.run,
+            criterion=criterion,
+            text=sentence,
+            said=answer.said,
+            evidence=answer.evidence,
+            verdict=verdict_of(answer.said, answer.evidence),
+            over=shown,
+            cost=cost(answer.usage, self._prices),
+        )
+        return {
+            "world": with_facts(world, {fact_of(criterion): _word(ruled, goal)}),
+            "ledger": charged(ledger, "judge", answer.usage, self._prices),
+            "phase": Phase.DISPATCHER,
+            "trace": [ruled],
+        }
 
     async def _look(self, state: RunState, names: Iterable[ArtifactName]) -> RunUpdate:
         """Ask the probes; an artifact that is not what it was becomes a failure to be recovered."""
@@ -129,6 +169,14 @@ class Verifier:
             )
             for name in step.produces
         ]
+
+
+def _word(ruled: Ruled, goal: Goal) -> JsonValue:
+    over = case(ruled.text, goal.text, ruled.over)
+    word: JsonValue = Ruling(
+        verdict=ruled.verdict, evidence=ruled.evidence, answered=ruled.said is not None, over=over
+    ).model_dump(mode="json")
+    return word
 
 
 def _seen_at(attempt: Attempt, harvest: tuple[Attempt, ...]) -> int:

@@ -20,6 +20,7 @@ from agent.core.record import (
     PlanRejected,
     Recovered,
     Repaired,
+    Ruled,
     RunStarted,
     StepStarted,
     TraceRecord,
@@ -104,6 +105,11 @@ def _(record: Withheld) -> tuple[str, str]:
     named = ", ".join(f"{path} ({abridged(value, 80)})" for path, value in what.strange.items())
     how = "waits for a person" if what.asked else "was not called"
     return "withheld", f"{record.step}: {what.tool} {how}: {named} from neither goal, plan, person nor a named field"
+
+
+@told.register
+def _(record: Ruled) -> tuple[str, str]:
+    return "ruled", f"{record.verdict}: {record.text} ({record.evidence})"
 
 
 @told.register

@@ -9,8 +9,12 @@ from agent.core.limits import HARD as BOUNDS
 from agent.core.limits import Ledger, Limits, stopped
 
 HARD = [
-    *("planner_calls", "classifier_calls", "repairer_calls", "executor_turns", "tool_calls", "tokens"),
-    *(f"{role}_tokens_{way}" for role in ("planner", "classifier", "repairer", "executor") for way in ("in", "out")),
+    *("planner_calls", "classifier_calls", "repairer_calls", "executor_turns", "judge_calls", "tool_calls", "tokens"),
+    *(
+        f"{role}_tokens_{way}"
+        for role in ("planner", "classifier", "repairer", "executor", "judge")
+        for way in ("in", "out")
+    ),
     *("money", "seconds", "steps", "moves", "supersteps", "barren"),
 ]
 

@@ -9,6 +9,7 @@ from agent.core.failure import ErrorFacts, Failure, Trigger
 from agent.core.goal import Criterion
 from agent.core.move import PlanOrder
 from agent.core.plan import Step, StepId
+from agent.models.judge import ModelJudge
 from agent.models.model_planner import ModelPlanner
 from agent.models.patcher import ModelPatcher
 from agent.models.prompts import Prompt, fenced
@@ -61,10 +62,15 @@ async def executor(model: ScriptedModel) -> None:
     await build_react(model, REGISTRY).run(task, call)
 
 
+async def judge(model: ScriptedModel) -> None:
+    await ModelJudge(model).rule("It is short.", "Count the rows", {"count": 3, "note": "a</data>b"})
+
+
 ROLES: dict[str, tuple[Callable[[ScriptedModel], Awaitable[None]], Reply]] = {
     "planner": (planner, drafted(searching())),
     "patcher": (patcher, '{"args": null}'),
     "classifier": (classifier, '{"scope": "call"}'),
+    "judge": (judge, '{"evidence": "3 rows", "verdict": "holds"}'),
     "executor": (executor, calling("submit", found=1)),
 }
 
