@@ -51,7 +51,8 @@ def work(session: Session, given: object, manner: Manner, source: str | None = N
         standing = drive(session, given, _watch(screen, session, manner), _person(screen, manner), source)
     except (Interrupted, DatabaseLost) as stopped:
         again = session.home.command("resume", session.thread)
-        errors().print(f"{stopped}; the state is kept. Go on with: {again}", markup=False)
+        kept = "; the state is kept" if isinstance(stopped, Interrupted) else ""
+        errors().print(f"{stopped}{kept}. Go on with: {again}", markup=False)
         return Code.INTERRUPTED
     return tell(session, standing, manner)
 

@@ -32,10 +32,10 @@ _WAL_TRIES = 5
 """The second try succeeds unless others interfere again. A file left as it was works as well, slower."""
 
 _ADVICE = {
-    sqlite3.SQLITE_NOTADB: "it is not an SQLite database; name another file",
+    sqlite3.SQLITE_NOTADB: "it is not an SQLite database; name another file, or restore a backup if it was one",
     sqlite3.SQLITE_CORRUPT: "it is damaged; restore a backup, or move it away and start anew",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that it is a file and that its folder is writable",
-    sqlite3.SQLITE_IOERR: "it cannot be read; check that it is a file and that the disk works",
+    sqlite3.SQLITE_IOERR: "it cannot be read or written; check that it is a file, that the disk works, and quotas",
     sqlite3.SQLITE_READONLY: "it cannot be written; check the permissions of the file and of its folder",
     sqlite3.SQLITE_PERM: "access is denied; check the permissions of the file and of its folder",
     sqlite3.SQLITE_BUSY: "another process is writing to it and does not finish; try again when it has ended",
@@ -68,8 +68,8 @@ class SqliteLane(Lane):
             if _identity(self._path) != self._file:
                 # SQLite goes on writing into a file that nobody can find any more
                 raise DatabaseLost(
-                    f"the database {self._path} was moved or deleted while it was in use; put it back, then go on with "
-                    "the run: what was recorded until then is in it"
+                    f"the database {self._path} was moved or deleted while it was in use; put it back: what was "
+                    "recorded until then is in it"
                 )
             return super()._do(work)
 
@@ -88,7 +88,7 @@ def telling(where: object) -> Iterator[None]:
         if advice is None:
             raise
         what = f"the database {where}" if isinstance(where, Path) else "the database"
-        raise DatabaseLost(f"{what} failed: {advice} ({error}); then go on with the run") from error
+        raise DatabaseLost(f"{what} failed: {advice} ({error})") from error
 
 
 def connect(location: Path | str, synchronous: Synchronous, isolation: Isolation = None) -> SqliteConnection:
