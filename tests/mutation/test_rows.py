@@ -78,10 +78,12 @@ def test_a_journal_that_forgets_writes_twice(kind: str, hurried: Any, monkeypatc
     assert "once" in failing(mutate(tools, Goal(wants=("paid",)), kinds=mutated))
 
 
-def test_a_ladder_without_budgets_does_not_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ladder_without_budgets_and_memory_does_not_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(classified: Any, options: Any, limits: Any, ledger: Any, *rest: Any) -> RungChoice:
         free = limits.model_copy(update={"rewrite": 9, "rewrites_per_run": 99})
-        return choose_rung(classified, options, free, ledger, *rest)
+        # the ladder also remembers that a rewrite verified nothing, and climbs whatever is allowed
+        forgetful = ledger.model_copy(update={"verified_at_rewrite": {}})
+        return choose_rung(classified, options, free, forgetful, *rest)
 
     monkeypatch.setattr(classifier, "choose_rung", endless)
     found = failing(mutate(shop, GOAL, kinds=kinds("permission revoked")))
