@@ -1,15 +1,17 @@
 """Field cases of steps: what their arguments refer to, what happens side by side, and results larger than a model."""
 
 import asyncio
+import json
 import threading
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent import build_graph
+from agent import build_graph, contract
 from agent.app import assemble
 from agent.store.database import memory_database
 from tests.builders import (
@@ -45,6 +47,19 @@ def test_references_to_earlier_outputs_are_resolved_wherever_they_stand(arg: Any
     tools = [calls.tool(name, "", lambda name=name: WHERE[name]) for name in WHERE]
     tools.append(calls.tool("z", "x y", lambda arg: arg, takes="arg", args={"arg": arg}))
     assert values(run(build_graph(tools, settings=calm()), goal("z")))["z"] == sent
+
+
+@pytest.mark.parametrize("made", [7, True, ["a", 1], {"k": [1, 2]}], ids=["number", "truth", "list", "mapping"])
+def test_what_a_step_made_is_handed_as_json_to_a_tool_that_takes_nothing_but_text(made: Any) -> None:
+    @contract(produces="note", effect="mutating", args={"text": "{{x}}"})
+    @tool
+    def write(text: str) -> str:
+        """Write a note."""
+        return f"wrote {text}"
+
+    end = run(build_graph([Calls().tool("x", "", lambda: made), write], settings=calm()), goal("note"))
+    assert values(end)["note"] == "wrote " + json.dumps(made, separators=(",", ":"))
+    assert rungs(end) == []
 
 
 @pytest.mark.parametrize(("arg", "says"), [("{{ghost}}", "'ghost'"), ("{{x.nope}}", "nope")])
