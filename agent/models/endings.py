@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agent.boundary import masked
 from agent.core.failure import ErrorFacts, Scope
@@ -66,12 +66,17 @@ def failed(
 
 
 def _given_up(args: Schema, messages: list[BaseMessage]) -> Result:
-    """What the model says it proves false is taken for that; without such a word, the words of its reason count."""
+    """What the model says it proves false is taken for that; without such a word, the words of its reason count.
+
+    That it can work later is no word to wait for where no call was made: what the step was given stays as it is.
+    """
     reason, evidence, scope = (str(args.get(name) or "") for name in ("reason", "evidence", "scope"))
     said = "\n".join(each for each in (reason or "no reason given", evidence) if each)
     result = failed("GaveUp", said, messages)
     if scope not in set(Scope) or result.error is None:
         return result
+    if scope == Scope.NOTHING and not any(isinstance(each, ToolMessage) for each in messages):
+        scope = Scope.CALL
     facts = result.error.model_copy(update={"kind": "gave_up", "code": f"scope:{scope}"})
     return result.model_copy(update={"error": facts})
 

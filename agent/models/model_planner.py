@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 
 from agent.boundary import shortened
 from agent.core.decomposition import Split, deepened, split_in_place
-from agent.core.drift import restated, second_looks
+from agent.core.drift import idle, restated, second_looks
 from agent.core.plan import Step
 from agent.core.plan_check import Ground, faults
 from agent.core.predicate import reads
@@ -16,7 +16,7 @@ from agent.core.thrash import SHAPE, broken_step, repeats, unchanged
 from agent.core.value import ArtifactName
 from agent.models.catalogue import catalogue
 from agent.models.contract_planner import served, wanted
-from agent.models.conversion import converted
+from agent.models.conversion import Converted, converted
 from agent.models.drafts import DraftedPlan
 from agent.models.prompts import Prompt, fenced, listed
 from agent.models.sampling import Faults, Sampled, sample
@@ -83,8 +83,7 @@ class ModelPlanner:
         stated = wanted(request)
         present = _there(request)
         made = converted(drafted, request.contracts, self._written, sorted(present))
-        aims = frozenset((*drafted.wants, *(name for each in made.criteria for name in reads(each.predicate or ""))))
-        spare = () if stated else second_looks(made.steps, aims)
+        spare = _spare(request, drafted, made)
         made = made._replace(steps=tuple(each for each in made.steps if each not in spare))
         split = _split(request, made.steps)
         wants = (request.wants if request.region else request.goal.wants) if stated else drafted.wants
@@ -106,7 +105,8 @@ class ModelPlanner:
         goal = request.goal if stated else request.goal.model_copy(update={"criteria": made.criteria})
         steps = served(deepened(made.steps, split), goal, stated or drafted.wants)
         meaning = {} if stated else {"wants": drafted.wants, "criteria": made.criteria}
-        left = tuple(f"step {each.id!r} only looks at what was made, and is left out" for each in spare)
+        why = "is no part of what was asked for" if request.region else "only looks at what was made"
+        left = tuple(f"step {each.id!r} {why}, and is left out" for each in spare)
         return PlanDraft(steps=steps, planner="model", nudges=left).model_copy(update=meaning)
 
     def _messages(self, request: PlanRequest, rejected: tuple[str, ...]) -> list[BaseMessage]:
@@ -155,6 +155,19 @@ def _drift(request: PlanRequest, drafted: DraftedPlan, stated: tuple[ArtifactNam
     unnamed = () if stated or drafted.wants else ("`wants` is empty; name the artifacts that answer the goal",)
     predicates = [each.predicate for each in drafted.criteria]
     return (*unnamed, *restated(request.goal, stated, drafted.goal, drafted.wants, predicates))
+
+
+def _spare(request: PlanRequest, drafted: DraftedPlan, made: Converted) -> tuple[Step, ...]:
+    """Steps to leave out, so that the others need not be drawn again for their sake.
+
+    Who is asked for a part of a plan often draws the rest of it too, which stands or is planned already.
+    """
+    if request.region:
+        return idle(made.steps, frozenset(request.wants))
+    if wanted(request):
+        return ()
+    read = (name for each in made.criteria for name in reads(each.predicate or ""))
+    return second_looks(made.steps, frozenset((*drafted.wants, *read)))
 
 
 def _split(request: PlanRequest, steps: tuple[Step, ...]) -> Split | None:

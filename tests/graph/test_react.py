@@ -349,12 +349,19 @@ async def test_a_prompt_that_cannot_be_made_shorter_is_a_failure() -> None:
 @pytest.mark.parametrize("scope", ["nothing", "call", "precondition", "goal"])
 async def test_giving_up_says_what_it_proves_false_and_shows_why(scope: str) -> None:
     given = {"reason": "no such table", "evidence": "SHOW TABLES gave a, b", "scope": scope}
-    result, model = await run(calling("give_up", **given))
+    result, model = await run(calling("t1"), calling("give_up", **given), calls=Calls(t1=0))
     assert result.error is not None
     assert (result.error.kind, result.error.type, result.error.code) == ("gave_up", "GaveUp", f"scope:{scope}")
     assert "no such table\nSHOW TABLES gave a, b" in result.error.message
     offered = next(each for each in model.options[0]["tools"] if each["function"]["name"] == "give_up")
     assert offered["function"]["parameters"]["required"] == ["reason", "scope"]
+
+
+async def test_that_it_can_work_later_is_not_believed_where_nothing_was_tried() -> None:
+    """The same words about the same inputs would come back as often as they were asked for."""
+    result, _ = await run(calling("give_up", reason="not yet complete", scope="nothing"))
+    assert result.error is not None
+    assert result.error.code == "scope:call"
 
 
 async def test_a_model_without_native_calls_is_asked_in_words() -> None:

@@ -207,6 +207,17 @@ async def test_a_rewrite_is_told_that_it_is_only_a_part() -> None:
     assert "Only a part" not in prompt(whole)
 
 
+async def test_a_rewrite_that_draws_the_rest_of_the_plan_too_is_taken_without_it() -> None:
+    part = request("Sum up", wants="found").model_copy(update={"region": True})
+    drawn = json.loads(GOOD)
+    extra = {"id": "zz", "intent": "Tell", "instruction": "Tell who asked.", "needs": ["found"], "produces": ["told"]}
+    drawn["steps"].append(extra)
+    drafted, model = await draw(part, json.dumps(drawn))
+    assert "told" not in {name for each in drafted.steps for name in each.produces}
+    assert drafted.nudges == ("step 'zz' is no part of what was asked for, and is left out",)
+    assert len(model.prompts) == 1
+
+
 async def test_every_tool_has_a_variant_with_its_own_arguments() -> None:
     _, model = await draw(request("Find out"), GOOD)
     schema = json.loads(str(model.prompts[0][-1].text).split("\n", 1)[1])
