@@ -123,7 +123,7 @@ def _mixed_up(fault: Fault, _: Path, __: Path) -> Strike:
 
 def _unwritten(fault: Fault, _: Path, __: Path) -> Strike:
     """A write says that it was done, and was not."""
-    return lambda whole, args: {"path": args["path"], "text": args["text"]}
+    return lambda whole, args: {"path": args["path"], "text": args.get("text", ""), "edited": True}
 
 
 def _unanswered(_: Fault, __: Path, ___: Path) -> Strike:

@@ -112,6 +112,47 @@ def test_errors_say_what_they_prove_false(hands: Hands, tool: str, args: dict[st
     assert hands.scope(tool, **args) is scope
 
 
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("notes/b.txt", "'notes/b.txt'; notes holds 'a.txt'"),
+        ("note/a.txt", "no such folder in the workspace: 'note'; the workspace holds 'notes', "),
+        ("empty/a.txt", "; empty is empty"),
+    ],
+)
+def test_whoever_looks_for_a_file_in_vain_is_told_what_is_there(hands: Hands, root: Path, path: str, says: str) -> None:
+    (root / "empty").mkdir()
+    assert says in hands.refused("read_file", path=path).message
+
+
+def test_a_few_likely_names_are_told_of_many(hands: Hands, root: Path) -> None:
+    for number in range(50):
+        (root / "notes" / f"{number}.md").touch()
+    said = hands.refused("read_file", path="notes/a.text").message
+    assert "notes holds 'a.txt'" in said
+    assert said.endswith("and 43 more")
+
+
+def test_a_text_is_put_in_the_place_of_another_once(hands: Hands, root: Path) -> None:
+    for _ in range(2):
+        edited = hands.call("edit_file", path="notes/a.txt", old="two\n", new="2\n")
+        assert edited["text"] == (root / "notes" / "a.txt").read_text() == "one\n2\nthree\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("four", "4", "'four' stands 0 times in 'notes/a.txt', not once; it holds 'one\\ntwo"),
+        ("e", "E", "stands 3 times"),
+        ("two", "two and a half", "holds the old one"),
+    ],
+)
+def test_an_edit_that_is_not_clear_changes_nothing(hands: Hands, root: Path, old: str, new: str, says: str) -> None:
+    assert says in hands.refused("edit_file", path="notes/a.txt", old=old, new=new).message
+    assert hands.scope("edit_file", path="notes/a.txt", old=old, new=new) is C
+    assert (root / "notes" / "a.txt").read_text() == "one\ntwo\nthree\n"
+
+
 def test_a_large_file_is_refused_and_not_read(hands: Hands, root: Path) -> None:
     with (root / "huge").open("wb") as file:
         file.truncate(10**12)  # a sparse terabyte

@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -23,6 +24,10 @@ T = TypeVar("T")
 _LINK, _CLOSED = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED
 _FILE = os.O_RDONLY | _LINK | _CLOSED | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_NOTHING = ("", "none", "null")
+"""Ways to say that nothing is replaced, where an argument may be left out."""
+_NEAR = 8
+"""Names that are told where another one was looked for."""
 _WAIT = 10.0
 """Seconds another writer may hold a folder."""
 
@@ -117,6 +122,7 @@ class Folder:
             OSError: the folder is not there, or what is there is no regular file.
             ValueError: it is too large.
         """
+        replaces = replaces if (replaces or "").lower() not in _NOTHING else None
         if len(content) > self.limit:
             raise ValueError(f"{len(content)} bytes are too large; a file may have {self.limit}")
         with self.inside(parts[:-1]) as folder, _alone(folder):
@@ -270,7 +276,7 @@ def _refuse_irregular(found: os.stat_result, parts: Parts) -> None:
 def _explained(error: OSError, folder: int, parts: Parts, wanted: str) -> OSError:
     """The kernel's refusal as a sentence about the workspace, of the same kind."""
     if isinstance(error, FileNotFoundError):
-        return FileNotFoundError(f"no such {wanted} in the workspace: {_spelled(parts)}")
+        return FileNotFoundError(f"no such {wanted} in the workspace: {_spelled(parts)}{_beside(folder, parts)}")
     with suppress(OSError):
         if stat.S_ISLNK(os.stat(parts[-1], dir_fd=folder, follow_symlinks=False).st_mode):
             return _is_link(parts)
@@ -279,6 +285,18 @@ def _explained(error: OSError, folder: int, parts: Parts, wanted: str) -> OSErro
     if isinstance(error, PermissionError):
         return PermissionError(f"no permission for {_spelled(parts)} in the workspace")
     return error
+
+
+def _beside(folder: int, parts: Parts) -> str:
+    """What lies where something was looked for in vain: the likeliest names first."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return ""
+    close = get_close_matches(parts[-1], names, _NEAR, cutoff=0.0)
+    more = f", and {len(names) - len(close)} more" if len(names) > len(close) else ""
+    where = "/".join(parts[:-1]) or "the workspace"
+    return f"; {where} holds {', '.join(repr(each) for each in close)}{more}" if close else f"; {where} is empty"
 
 
 def _is_link(parts: Parts) -> OSError:

@@ -3,16 +3,17 @@
 What a statement may do is decided by the engine while it compiles, never by looking at its text.
 """
 
-from contextlib import closing
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated
 
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, tool
 from pydantic import Field
 
 from agent.core.value import JsonValue
 from agent.tools.builtin.refusal import Outdated
-from agent.tools.builtin.sqlite_guard import Bounds, Manner, Scalars, executed, opened
+from agent.tools.builtin.sqlite_guard import Bounds, Manner, Scalars, executed, opened, outline
 from agent.tools.contracts import contract
 
 Statement = Annotated[
@@ -61,8 +62,11 @@ def _describe_database(path: Path, bounds: Bounds) -> BaseTool:
 
 def _query_database(path: Path, bounds: Bounds) -> BaseTool:
     @contract(needs="sql", effect="read_only", ensures="size(result.rows) >= 0")
+    @tool(
+        description=f"Read rows with one SELECT, which can join, filter, count, sum and sort{_from(path, bounds)}: "
+        "gives rows, each with its columns by name, and value where it is a single one."
+    )
     def query_database(sql: Statement, parameters: Scalars = []) -> dict[str, object]:  # noqa: B006 - never changed
-        """Read rows with one SELECT: gives rows, each with its columns by name, and value where it is a single one."""
         rows = _rows(path, bounds, sql, parameters)
         single = len(rows) == 1 and len(rows[0]) == 1
         return {"rows": rows, **({"value": next(iter(rows[0].values()))} if single else {})}
@@ -105,6 +109,14 @@ def _change_database(path: Path, bounds: Bounds, schema_changes: bool) -> BaseTo
         return {"check": check, "holds": True, "changed": changed}
 
     return change_database
+
+
+def _from(path: Path, bounds: Bounds) -> str:
+    """The tables as they are now: who writes a statement without having looked knows them by this alone."""
+    with suppress(sqlite3.Error), closing(opened(path, bounds, Manner.READ)) as connection:
+        there = outline(connection)
+        return f" over {there}" if there else ""
+    return ""
 
 
 def _rows(path: Path, bounds: Bounds, sql: str, parameters: Scalars) -> list[dict[str, object]]:

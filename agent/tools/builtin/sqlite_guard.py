@@ -1,5 +1,6 @@
 """How is a statement kept to what it may do? By the engine: an authorizer, its limits, and a clock."""
 
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,10 @@ Scalar = str | int | float | bool | None
 Scalars = list[Scalar] | dict[str, Scalar]
 """Values of `?` in order, or of `:name` by name."""
 
+_COLUMNS = 100
+"""Columns of all tables that are told."""
+_PLAIN = re.compile(r"\w{1,64}")
+"""Names that are told: a name can hold anything, and what is told is read by models."""
 _TICK = 1_000
 """Instructions of the engine between two looks at the clock."""
 
@@ -115,18 +120,38 @@ def executed(
         except (sqlite3.ProgrammingError, sqlite3.DataError, UnicodeEncodeError) as error:
             raise ValueError(f"the statement and its parameters do not fit: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise _explained(error, manner, refused, bounds) from error
+            raise _explained(error, manner, refused, bounds, connection) from error
         finally:
             cursor.close()  # a statement that was broken off would hold the file until somebody forgets the error
 
 
-def _explained(error: sqlite3.DatabaseError, manner: Manner, refused: list[str], bounds: Bounds) -> Exception:
+def outline(connection: sqlite3.Connection) -> str:
+    """The tables with their columns, as `orders(id, amount)`; empty when they cannot be told now."""
+    sql = (
+        "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c "
+        "WHERE t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY t.rowid, c.cid LIMIT ?"
+    )
+    tables: dict[str, list[str]] = {}
+    try:
+        for table, column in connection.execute(sql, (_COLUMNS,)):
+            if _PLAIN.fullmatch(table) and _PLAIN.fullmatch(column):
+                tables.setdefault(table, []).append(column)
+    except sqlite3.Error:
+        return ""
+    return ", ".join(f"{table}({', '.join(columns)})" for table, columns in tables.items())
+
+
+def _explained(
+    error: sqlite3.DatabaseError, manner: Manner, refused: list[str], bounds: Bounds, connection: sqlite3.Connection
+) -> Exception:
     if refused:
         return PermissionError(f"the statement may only {manner.value}; it wants: {refused[0]}")
     if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
         return TimeoutError(f"the statement took longer than {bounds.seconds:g} s and was stopped")
     if getattr(error, "sqlite_errorname", "") == "SQLITE_ERROR":  # the engine's word for what it cannot compile
-        return ValueError(f"the statement was refused: {error}")
+        connection.set_authorizer(None)
+        there = outline(connection) if "no such" in str(error) else ""
+        return ValueError(f"the statement was refused: {error}" + (f"; there is {there}" if there else ""))
     return error
 
 

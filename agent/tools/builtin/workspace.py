@@ -1,4 +1,4 @@
-"""Tools over the files of one folder: look, search, write, move, delete; never outside of it."""
+"""Tools over the files of one folder: look, search, write, edit, move, delete; never outside of it."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase

@@ -10,12 +10,14 @@ from agent.tools.builtin.folder import Folder, digest_of
 from agent.tools.builtin.paths import Parts, parts_of
 from agent.tools.contracts import contract
 
+_TOLD = 1_000
+"""Characters of a file that are told to whoever looked for something else in it."""
 Where = Annotated[str, Field(description="path inside the workspace, such as notes/a.txt")]
 
 
 def writing_tools(folder: Folder) -> list[BaseTool]:
-    """Write, make a folder, move, delete."""
-    return [_write_file(folder), _make_folder(folder), _move_file(folder), _delete_file(folder)]
+    """Write, edit, make a folder, move, delete."""
+    return [_write_file(folder), _edit_file(folder), _make_folder(folder), _move_file(folder), _delete_file(folder)]
 
 
 def _write_file(folder: Folder) -> BaseTool:
@@ -49,6 +51,40 @@ def _write_file(folder: Folder) -> BaseTool:
         return look(path)
 
     return write_file
+
+
+def _edit_file(folder: Folder) -> BaseTool:
+    def look(path: str, old: str, new: str) -> dict[str, JsonValue] | None:
+        """The edit is there when the old text is gone and the new one stands."""
+        parts = _below(path)
+        if folder.entry(parts) is None:
+            return None
+        text = folder.content(parts).decode("utf-8", "backslashreplace")
+        return {"path": path, "edited": True, "text": text} if old not in text and new in text else None
+
+    @contract(effect="mutating", idempotent=True, ensures="result.edited", observe=look, free="old new")
+    def edit_file(
+        path: Where,
+        old: Annotated[str, Field(min_length=1, description="text that stands there once, with enough around it")],
+        new: Annotated[str, Field(description="what is to stand there; it may not hold the old text")],
+    ) -> JsonValue:
+        """Put a text in the place of another one in a text file, and leave all else as it is."""
+        if old in new:
+            raise ValueError(
+                "the new text holds the old one; give whole lines, so that the old text is gone afterwards"
+            )
+        parts = _below(path)
+        if look(path, old, new) is None:
+            before = folder.content(parts)
+            text = before.decode()
+            if text.count(old) != 1:
+                raise ValueError(
+                    f"{old!r} stands {text.count(old)} times in {path!r}, not once; it holds {text[:_TOLD]!r}"
+                )
+            folder.replace(parts, text.replace(old, new).encode(), digest_of(before))
+        return look(path, old, new)
+
+    return edit_file
 
 
 def _make_folder(folder: Folder) -> BaseTool:
