@@ -125,7 +125,7 @@ def as_step(maker: Maker, needs: tuple[ArtifactName, ...]) -> Step:
     return Step(
         id=StepId(""),
         intent=(contract.intent or contract.tool.replace("_", " ")) + (f" ({shown})" if shown else ""),
-        call=Call(tool=contract.tool, args=maker.args),
+        call=Call(tool=contract.tool, args=maker.args, texts=contract.texts),
         tools=(contract.tool,),
         needs=needs,
         produces=maker.produces,

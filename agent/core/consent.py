@@ -12,7 +12,7 @@ from pydantic import Field
 from agent.core.contract import Contracts, EffectClass, ToolContract
 from agent.core.plan import Call, Inquiry, Plan, Step, StepId, StepStatus, ready
 from agent.core.provenance import Untraced
-from agent.core.reference import UnresolvedReference, resolve
+from agent.core.reference import UnresolvedReference
 from agent.core.repair import call_digest
 from agent.core.value import ArtifactName, JsonValue, Value
 from agent.core.world import World
@@ -109,7 +109,7 @@ def given_word(held: Held, changed: Mapping[str, JsonValue], view: View) -> dict
     """What a person's word is kept as: the call as it was asked about, and as they want it."""
     word = {held.identity: dict(changed)}
     try:
-        wanted = {**held.call.args, **{name: resolve(each, view) for name, each in changed.items()}}
+        wanted = {**held.call.args, **held.call.model_copy(update={"args": dict(changed)}).sent(view)}
     except UnresolvedReference:
         return word  # the call fails by itself, and says why
     return {call_digest(held.call.tool, wanted): {}, **word}
@@ -136,7 +136,6 @@ def _direct(step: Step, view: View) -> tuple[Call, ...]:
     """The step's call as it would be run; none while a reference cannot be resolved, which fails by itself."""
     assert step.call is not None
     try:
-        args = {name: resolve(each, view) for name, each in step.call.args.items()}
+        return (step.call.model_copy(update={"args": step.call.sent(view)}),)
     except UnresolvedReference:
         return ()
-    return (Call(tool=step.call.tool, args=args),)

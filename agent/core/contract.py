@@ -61,6 +61,8 @@ class ToolContract(Value):
     free: Names | None = None
     """Parameters that take whatever was read: what is written, not where, to whom or how much (`provenance`).
     None: all of them for a tool that only reads, none for one that writes."""
+    texts: Names = ()
+    """Parameters that take nothing but text: what a reference gives them is spelled out."""
     observable: bool = False
     """Whether a probe can look at the artifact again."""
 

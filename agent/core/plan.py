@@ -1,6 +1,6 @@
 """The current intended path: steps with needs, products, predicates and a status. Disposable by design."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from functools import cached_property
@@ -12,7 +12,7 @@ from pydantic import Field
 from agent.core.contract import EffectClass, Names, Predicates
 from agent.core.display import table
 from agent.core.predicate import reads
-from agent.core.reference import referenced
+from agent.core.reference import as_text, referenced, resolve
 from agent.core.value import ArtifactName, JsonValue, Value, digest
 from agent.core.world import World
 
@@ -41,6 +41,17 @@ class Call(Value):
     tool: str
     args: dict[str, JsonValue] = Field(default_factory=dict)
     """Literals or references; resolved against the world when the step starts."""
+    texts: tuple[str, ...] = Field(default=(), exclude_if=lambda each: not each)
+    """Parameters that take nothing but text (`ToolContract.texts`)."""
+
+    def sent(self, view: Mapping[ArtifactName, JsonValue]) -> dict[str, JsonValue]:
+        """The arguments as the tool gets them: references resolved, and spelled out where it takes nothing but text.
+
+        Raises:
+            UnresolvedReference: naming the reference and what exists.
+        """
+        resolved = {name: resolve(each, view, name) for name, each in self.args.items()}
+        return {name: as_text(each, name) if name in self.texts else each for name, each in resolved.items()}
 
 
 class Inquiry(Value):
@@ -99,6 +110,8 @@ class Step(Value):
     for each time they are named."""
     hint: str = ""
     """What a person said about doing it; seen by whoever plans, patches or carries it out."""
+    last_failure: str = ""
+    """What its last attempt came to, for the inner loop that tries again: the same prompt gets the same reply."""
     drawn: Call | None = None
     """The call as a planner drew it, when a repair or a person has put another in its place."""
     asks: tuple[Call, ...] = ()

@@ -49,7 +49,7 @@ def question_about(recovery: Recovery, asking: Asking) -> Question:
         error=error,
         # of the error its first line: what follows is evidence, in which a model may claim anything
         summary=f"{about} failed: {error.partition(chr(10))[0]}" + (f" (tried: {'; '.join(tried)})" if tried else ""),
-        call=step.call if step else None,
+        call=step.call.model_copy(update={"texts": ()}) if step and step.call else None,
         parameters=asking.schemas.get(step.call.tool, {}) if step and step.call else {},
         references=tuple(sorted(step.reads())) if step else (),
         limits=_numbers(asking.limits),
@@ -141,7 +141,7 @@ def _choices_before(step: Step, readers: bool) -> tuple[Choice, ...]:
 def _shown(call: Call, planned: Call | None) -> Call:
     template = planned.args if planned else {}
     args = {name: each if size(each) <= _SHOWN else template.get(name, each) for name, each in call.args.items()}
-    return call.model_copy(update={"args": args})
+    return call.model_copy(update={"args": args, "texts": ()})
 
 
 def _numbers(limits: Limits) -> dict[str, float]:

@@ -22,22 +22,44 @@ def references(value: JsonValue) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match.group() for text in _texts(value) for match in _REFERENCE.finditer(text)))
 
 
-def resolve(value: JsonValue, view: Mapping[ArtifactName, JsonValue]) -> JsonValue:
+def resolve(value: JsonValue, view: Mapping[ArtifactName, JsonValue], wanted: str = "") -> JsonValue:
     """Replace every reference; one that is the whole string keeps its type.
+
+    Args:
+        value: what refers.
+        view: the artifacts.
+        wanted: what it is for, such as the name of an argument (`as_text`).
 
     Raises:
         UnresolvedReference: naming the reference and what exists.
     """
     if isinstance(value, dict):
-        return {key: resolve(each, view) for key, each in value.items()}
+        return {key: resolve(each, view, wanted) for key, each in value.items()}
     if isinstance(value, list):
-        return [resolve(each, view) for each in value]
+        return [resolve(each, view, wanted) for each in value]
     if not isinstance(value, str):
         return value
     whole = _REFERENCE.fullmatch(value.strip())
     if whole:
         return _look_up(whole, view)
-    return _REFERENCE.sub(lambda match: _as_text(_look_up(match, view)), value)
+    return _REFERENCE.sub(lambda match: _inside(as_text(_look_up(match, view), wanted)), value)
+
+
+def as_text(value: JsonValue, wanted: str = "") -> JsonValue:
+    """A value as it stands in a text, as JSON if it is none; null stays, for it says that nothing is given.
+
+    Of an object the text that is called as what is `wanted`, such as the `text` of a file, is meant; and one that says
+    no more than its field `value`, such as the answer to a query for one number, is written as that.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        named, single = value.get(wanted), value.get("value")
+        if isinstance(named, str):
+            return named
+        if isinstance(single, str | int | float) and all(each == single for each in leaves(value)):
+            return as_text(single)
+    return canonical(value)
 
 
 def _look_up(match: re.Match[str], view: Mapping[ArtifactName, JsonValue]) -> JsonValue:
@@ -56,7 +78,7 @@ def _look_up(match: re.Match[str], view: Mapping[ArtifactName, JsonValue]) -> Js
     return found
 
 
-def _as_text(value: JsonValue) -> str:
+def _inside(value: JsonValue) -> str:
     return value if isinstance(value, str) else canonical(value)
 
 

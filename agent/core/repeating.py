@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from agent.core.failure import ErrorFacts, Failure, Trigger
 from agent.core.limits import Ledger
 from agent.core.plan import Call, Plan, Step, StepId
-from agent.core.reference import UnresolvedReference, resolve
+from agent.core.reference import UnresolvedReference
 from agent.core.value import ArtifactName, Digest, JsonValue, digest
 
 View = Mapping[ArtifactName, JsonValue]
@@ -22,7 +22,7 @@ def call_digest(tool: str, args: Mapping[str, JsonValue]) -> Digest:
 def as_sent(call: Call, view: View) -> dict[str, JsonValue]:
     """The arguments with references resolved; as planned, where one cannot be."""
     try:
-        return {name: resolve(each, view) for name, each in call.args.items()}
+        return call.sent(view)
     except UnresolvedReference:
         return dict(call.args)
 

@@ -31,28 +31,10 @@ def as_meant(args: Mapping[str, JsonValue], schema: Schema) -> dict[str, JsonVal
     return {name: value for name, value in meant.items() if not _default(value, _mapping(properties.get(name)))}
 
 
-def as_taken(args: Mapping[str, JsonValue], schema: Schema) -> dict[str, JsonValue]:
-    """The arguments as they are sent: where a tool takes nothing but text, any other value is given as JSON text.
-
-    A plan hands on what an earlier step made, `{{totals}}`, without knowing whether it is a text, a number or a table.
-
-    Args:
-        args: references resolved.
-        schema: JSON schema of the tool's arguments.
-    """
-    properties = _mapping(schema.get("properties"))
-    return {name: _as_text(value, _mapping(properties.get(name))) for name, value in args.items()}
-
-
-def _as_text(value: JsonValue, schema: Schema) -> JsonValue:
-    text = value is None or isinstance(value, str) or schema.get("type") != "string"
-    return value if text else canonical(value)
-
-
 def _typed(value: JsonValue, schema: Schema) -> JsonValue:
     """The value as the tool will take it; tools are lenient about numbers in words."""
     if not isinstance(value, str):
-        return _as_text(value, schema)
+        return value
     match schema.get("type"):
         case "boolean":
             return _TRUTH.get(value.strip().lower(), value)

@@ -136,7 +136,7 @@ def _call(drafted: DraftedStep, contracts: Contracts, written: frozenset[str], n
     return Step(
         id=StepId(drafted.id.strip()),
         intent=drafted.intent,
-        call=Call(tool=drafted.tool, args=args),
+        call=Call(tool=drafted.tool, args=args, texts=contract.texts),
         tools=(drafted.tool,),
         needs=_united(_still_needed(maker, args) if known else (), drafted.needs, referenced(args)),
         produces=_products(drafted, contracts, written) or contract.produces,

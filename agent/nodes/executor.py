@@ -16,7 +16,7 @@ from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepId, StepStatus
 from agent.core.provenance import Sources, sources
 from agent.core.record import AttemptEnded, Committed, StepStarted, TraceRecord, Withheld, nudged
-from agent.core.reference import UnresolvedReference, resolve
+from agent.core.reference import UnresolvedReference
 from agent.core.spending import Prices, charged, cost
 from agent.core.value import ArtifactName, Digest, JsonValue, digest
 from agent.core.world import World
@@ -156,7 +156,7 @@ class Executor:
         start: str,
     ) -> Result:
         try:
-            args = {name: resolve(each, inputs) for name, each in step.call.args.items()} if step.call else {}
+            args = step.call.sent(inputs) if step.call else {}
         except UnresolvedReference as error:
             return Result(error=ErrorFacts(kind="refused", type="UnresolvedReference", message=str(error)))
         return await self._runner.run(

@@ -123,9 +123,12 @@ class Repairer:
             )
         )
         update["ledger"] = charged(update["ledger"], "repairer", answer.usage, self._prices)
-        if answer.call is None or not self._acceptable(answer.call, step, update["ledger"], view):
+        if answer.call is None:
             return None
-        return Patch(step=step.calling(answer.call), because="proposed by the model")
+        call = step.call.model_copy(update={"tool": answer.call.tool, "args": answer.call.args})
+        if not self._acceptable(call, step, update["ledger"], view):
+            return None
+        return Patch(step=step.calling(call), because="proposed by the model")
 
     def _acceptable(self, call: Call, step: Step, ledger: Ledger, view: dict[str, JsonValue]) -> bool:
         """A patch expresses the same intent otherwise: the same tool, known arguments, not a failed call."""

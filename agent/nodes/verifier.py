@@ -15,7 +15,7 @@ from agent.core.phase import Phase
 from agent.core.plan import Plan, Step, StepStatus
 from agent.core.predicate import Verdict
 from agent.core.record import Committed, Judged, Ruled, TraceRecord
-from agent.core.reference import UnresolvedReference, resolve
+from agent.core.reference import UnresolvedReference
 from agent.core.repair import forget
 from agent.core.ruling import Ruling, case, fact_of, verdict_of
 from agent.core.spending import Prices, charged, cost
@@ -143,7 +143,7 @@ class Verifier:
             return None
         try:
             view = await self._bodies.view(world, step.reads())
-            args = {key: resolve(each, view) for key, each in step.call.args.items()}
+            args = step.call.sent(view)
         except UnresolvedReference:
             return None
         return await self._prober.look(step.call.tool, args)

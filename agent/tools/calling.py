@@ -66,7 +66,6 @@ class Caller:
             return _refused(facts_of(error))
         if marked(args):
             return ErrorFacts(kind="refused", type="SecretHidden", message=_HIDDEN)
-        args = self._registry.taken(name, args)
         calls = _SENT.get()
         if calls is not None:
             calls.append(name)
@@ -91,7 +90,6 @@ class Caller:
 
         One that is still at work is waited for, as long as for a new one; then it is `lost`, and may act any moment.
         """
-        args = self._registry.taken(name, args)
         running = self._overdue.get((name, digest(args)))
         if running is None or running.cancelled() or _ended_with_its_loop(running):
             return None
@@ -106,7 +104,6 @@ class Caller:
         probe = self._registry.probe(tool)
         if probe is None:
             return None
-        args = self._registry.taken(tool, args)
         seen = await guarded(self._probed(probe, args, f"the probe of {tool}"), self._time_for(tool))
         if isinstance(seen, ErrorFacts):
             return Observation(error=seen.model_copy(update={"kind": "probe"}))

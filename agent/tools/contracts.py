@@ -116,6 +116,7 @@ def contract(
             stands_in_for=stands_in_for,
             idempotency_key=idempotency_key,
             free=loose,
+            texts=_texts(wrapped),
             observable=observe is not None,
         )
         wrapped.metadata = {**(wrapped.metadata or {}), _METADATA_KEY: Contract(promise, observe)}
@@ -137,6 +138,7 @@ def contract_of(tool: BaseTool) -> Contract:
             needs=tuple(required),
             produces=(_identifier(tool.name),),
             args={name: f"{{{{{name}}}}}" for name in required},
+            texts=_texts(tool),
         )
     )
 
@@ -170,6 +172,13 @@ def _parameters(tool: BaseTool, key: str = "") -> tuple[list[str], list[str]]:
         raise ValueError(f"tool {tool.name!r} has no parameter {key!r} for an idempotency key")
     names = [name for name in properties if name != key]
     return [name for name in names if name in required], [name for name in names if name not in required]
+
+
+def _texts(tool: BaseTool) -> tuple[str, ...]:
+    """Parameters that take nothing but text."""
+    properties = json_schema(tool).get("properties")
+    told = properties.items() if isinstance(properties, dict) else ()
+    return tuple(name for name, each in told if isinstance(each, dict) and each.get("type") == "string")
 
 
 def json_schema(tool: BaseTool) -> dict[str, JsonValue]:

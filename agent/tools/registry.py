@@ -8,7 +8,6 @@ from langchain_core.tools import tool as as_tool
 
 from agent.core.contract import ToolContract
 from agent.core.identifier import identifier
-from agent.core.spelling import as_taken
 from agent.core.value import JsonValue
 from agent.tools.contracts import Contract, Probe, contract_of, has_contract, json_schema
 
@@ -71,12 +70,6 @@ class Registry:
     def schema(self, name: str) -> dict[str, JsonValue]:
         """JSON schema of a tool's arguments, injected ones left out."""
         return json_schema(self.tool(name))
-
-    def taken(self, name: str, args: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        """The arguments as the tool takes them; unchanged when there is no such tool."""
-        if name not in self._tools or all(isinstance(each, str) for each in args.values()):
-            return args
-        return as_taken(args, self.schema(name))
 
     def key_of(self, name: str) -> str:
         """The tool's parameter for an idempotency key; empty when it has none."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.reference import UnresolvedReference, referenced, resolve
+from agent.core.reference import UnresolvedReference, as_text, referenced, resolve
 
 VIEW: dict[str, Any] = {"a": {"b": [10, {"c": "x"}]}, "n": 3, "s": "text", "none": None}
 
@@ -31,6 +31,30 @@ VIEW: dict[str, Any] = {"a": {"b": [10, {"c": "x"}]}, "n": 3, "s": "text", "none
 )
 def test_references_are_resolved_at_any_depth(given_: Any, resolved: Any) -> None:
     assert resolve(given_, VIEW) == resolved
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param("x", "x", id="a text"),
+        pytest.param(7, "7", id="a number"),
+        pytest.param(True, "true", id="a truth"),
+        pytest.param(["a", 1], '["a",1]', id="a list"),
+        pytest.param({"b": 1, "a": 2}, '{"a":2,"b":1}', id="a mapping"),
+        pytest.param({"path": "a.txt", "body": "one\n"}, "one\n", id="the field that is called as what is wanted"),
+        pytest.param({"rows": [{"n": 5}], "value": 5}, "5", id="a single value"),
+        pytest.param({"rows": [{"n": 5, "m": 6}], "value": 5}, '{"rows":[{"m":6,"n":5}],"value":5}', id="not alone"),
+        pytest.param({"value": 5, "unit": "kg"}, '{"unit":"kg","value":5}', id="with more beside"),
+    ],
+)
+def test_a_value_in_a_text_is_spelled_as_what_it_says(value: Any, text: str) -> None:
+    assert as_text(value, "body") == text
+    assert resolve("<{{x}}>", {"x": value}, "body") == f"<{text}>"
+
+
+def test_nothing_in_place_of_a_text_stays_nothing() -> None:
+    assert as_text(None) is None
+    assert resolve("<{{x}}>", {"x": None}) == "<null>"
 
 
 @pytest.mark.parametrize(
