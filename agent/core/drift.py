@@ -4,13 +4,23 @@ A goal changes only when who stated it changes it. A planner may say what a free
 may neither word the goal anew, nor want something else, nor plan work that serves nothing of it.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 
 from agent.core.contract import EffectClass
 from agent.core.goal import Goal
 from agent.core.plan import Step, downstream, upstream
 from agent.core.repetition import alike
-from agent.core.value import ArtifactName
+from agent.core.value import ArtifactName, leaves
+
+_NAMED = re.compile(
+    r"""
+    [\w.+-]+@[\w-]+\.[\w.-]*\w                                  # an address of mail
+    | https?://[^\s<>"']+[\w/]
+    | (?<![\w.])(?!\w\.\w\b)(?:~?/|\.\.?/)?(?:[\w-][\w.-]*/)*[\w-][\w.-]*\.(?!\d+\b)\w{1,5}\b(?!\()  # a file
+    """,
+    re.VERBOSE,
+)
 
 
 def restated(
@@ -46,6 +56,27 @@ def second_looks(steps: tuple[Step, ...], aims: frozenset[ArtifactName]) -> tupl
     after = downstream(bare, frozenset(each.id for each in bare if aims & set(each.produces)))
     spare = {each.id for each in idle(bare, aims) if each.id in after and each.effect is EffectClass.READ_ONLY}
     return tuple(each for each in steps if each.id in spare)
+
+
+def unspoken(text: str, steps: Iterable[Step]) -> tuple[str, ...]:
+    """Files, addresses and mailboxes that a text names and no step speaks of: work that a draft has forgotten.
+
+    A file is spoken of by its name or by its folder, in an argument or in an instruction.
+    """
+    said = "\n".join(_spoken(each) for each in steps).lower()
+    named = dict.fromkeys(each.group() for each in _NAMED.finditer(text))
+    return tuple(each for each in named if not any(part in said for part in _parts(each.lower())))
+
+
+def _spoken(step: Step) -> str:
+    args = step.call.args if step.call else {}
+    return "\n".join((step.instruction, *(each for each in leaves(args) if isinstance(each, str))))
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Ways to speak of it."""
+    folder, _, last = name.rpartition("/")
+    return (last, folder) if folder.strip("./~") and "://" not in name else (last or name,)
 
 
 def _other_text(goal: Goal, text: str) -> Iterator[str]:

@@ -1,13 +1,15 @@
 """How is a goal planned with a model? It fills a typed draft; only a draft that is a plan gets through."""
 
+from collections.abc import Iterator
 from functools import partial
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from agent.boundary import shortened
+from agent.core.contract import EffectClass
 from agent.core.decomposition import Split, deepened, split_in_place
-from agent.core.drift import idle, restated, second_looks
+from agent.core.drift import idle, restated, second_looks, unspoken
 from agent.core.plan import Step
 from agent.core.plan_check import Ground, faults
 from agent.core.predicate import reads
@@ -16,8 +18,9 @@ from agent.core.thrash import SHAPE, broken_step, repeats, unchanged
 from agent.core.value import ArtifactName
 from agent.models.catalogue import catalogue
 from agent.models.contract_planner import served, wanted
-from agent.models.conversion import Converted, converted
+from agent.models.conversion import Converted, converted, promised
 from agent.models.drafts import DraftedPlan
+from agent.models.habits import as_meant
 from agent.models.prompts import Prompt, fenced, listed
 from agent.models.sampling import Faults, Sampled, sample
 from agent.models.structured import Structured
@@ -75,13 +78,14 @@ class ModelPlanner:
                 window=WINDOW,
                 present=_there(request),
             ),
-            partial(self._accepted, request),
+            partial(self._accepted, request, set()),
         )
 
-    def _accepted(self, request: PlanRequest, drafted: DraftedPlan) -> PlanDraft | Faults:
-        """The draft as a plan, or everything that is wrong with it."""
+    def _accepted(self, request: PlanRequest, told: set[str], drafted: DraftedPlan) -> PlanDraft | Faults:
+        """The draft as a plan, or everything that is wrong with it. What is only doubted is told once."""
         stated = wanted(request)
         present = _there(request)
+        drafted = as_meant(drafted, frozenset(e.tool for e in request.contracts.values() if promised(e, self._written)))
         made = converted(drafted, request.contracts, self._written, sorted(present))
         spare = _spare(request, drafted, made)
         made = made._replace(steps=tuple(each for each in made.steps if each not in spare))
@@ -96,7 +100,9 @@ class ModelPlanner:
             splits=(*made.splits, *((split,) if split else ())),
             depth=request.depth,
         )
-        found = (*made.faults, *_drift(request, drafted, stated), *faults(made.steps, ground))
+        doubts = [each for each in _forgotten(request, made.steps) if each not in told]
+        told.update(doubts)
+        found = (*made.faults, *_drift(request, drafted, stated), *faults(made.steps, ground), *doubts)
         if found:
             return Faults(found)
         again = _again(request, made.steps)
@@ -168,6 +174,18 @@ def _spare(request: PlanRequest, drafted: DraftedPlan, made: Converted) -> tuple
         return ()
     read = (name for each in made.criteria for name in reads(each.predicate or ""))
     return second_looks(made.steps, frozenset((*drafted.wants, *read)))
+
+
+def _forgotten(request: PlanRequest, steps: tuple[Step, ...]) -> Iterator[str]:
+    """What a goal in words names and a plan that changes nothing does not speak of: often it is to be written there.
+
+    A tool may know it by itself, so this is a doubt and no fault.
+    """
+    changing = {each.tool for each in request.contracts.values() if each.effect is EffectClass.MUTATING}
+    if request.region or wanted(request) or not changing or any(changing & set(each.tools) for each in steps):
+        return
+    for each in unspoken(request.goal.text, (*steps, *request.before)):
+        yield f"the goal speaks of {each}, and no step does; add the step for it, or name it where it belongs"
 
 
 def _split(request: PlanRequest, steps: tuple[Step, ...]) -> Split | None:

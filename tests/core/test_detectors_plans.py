@@ -6,7 +6,7 @@ import pytest
 
 from agent.core.acceptance import astray, same_inputs, stuck
 from agent.core.decomposition import Split, as_large, deepened, split_faults, split_in_place
-from agent.core.drift import idle, restated
+from agent.core.drift import idle, restated, unspoken
 from agent.core.goal import Criterion, completed
 from agent.core.limits import Ledger
 from agent.core.outcome import OutcomeStatus, completion, conclude, lacking, untold
@@ -235,3 +235,19 @@ def test_a_report_shows_all_that_was_done_or_says_that_it_is_missing() -> None:
     outcome = conclude(OutcomeStatus.NO_PROGRESS, "", goal("x"), drawn, state, view(state))
     assert untold(drawn, outcome, "x (version 1)") == ()
     assert untold(drawn, outcome, "all is well") == ("step X made x, of which the report says nothing",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "left"),
+    [
+        ("Count the lines of logs/app.log into n.txt.", "logs/app.log", "n.txt"),
+        ("Count the lines of logs/app.log into n.txt.", "LOGS N.TXT", ""),
+        ("Mail kim@example.org what https://example.org/a?b=1 says", "", "kim@example.org https://example.org/a?b=1"),
+        ("Read \u00fcbersicht.csv (see ../old/final.tar.gz)!", "", "\u00fcbersicht.csv ../old/final.tar.gz"),
+        ("Weigh it, e.g. 3.5 kg and/or 7 km/h, as of v1.2, i.e. by calling os.getpid()", "", ""),
+    ],
+)
+def test_what_a_goal_names_and_no_step_speaks_of_is_found(text: str, said: str, left: str) -> None:
+    steps = (step("x", call=Call(tool="t", args={"deep": [{"path": said}]})), instruction("y", "nothing of it"))
+    assert unspoken(text, steps) == tuple(left.split())
+    assert unspoken(text, (instruction("y", f"look at {text}"),)) == ()
