@@ -37,6 +37,7 @@ _DURABILITY = "__pregel_durability"
 """Where LangGraph hands down how durable a run is; a graph without checkpoints fails on `sync`."""
 
 _READING = "Read on in something that was shown in part only."
+_BEFORE = "The last try at this step failed. Look again, and do it otherwise:"
 _PLACE: Schema = {
     "type": "object",
     "properties": {"handle": {"type": "string"}, "offset": {"type": "integer"}},
@@ -167,11 +168,13 @@ class ReactLoop:
         step, limit = task.step, share(room, len(task.inputs))
         shown = {name: cut(spelled(value), limit, name) for name, value in sorted(task.inputs.items())}
         inputs = [f"{name}:\n{fenced(text, name)}" for name, text in shown.items()]
+        before = f"\n{_BEFORE}\n{fenced(step.last_failure, 'the last try')}" if step.last_failure else ""
         return self._prompt.messages(
             intent=step.intent,
             instruction=step.instruction + (f"\n\nA person says: {step.hint}" if step.hint else ""),
             products=", ".join(step.produces),
             inputs="\n".join(inputs) or "none",
+            before=before,
         )
 
     def _offer(self, task: Task, kept: Kept) -> list[Schema]:

@@ -72,7 +72,12 @@ def share(room: int, inputs: int) -> int:
 
 
 def spelled(value: JsonValue) -> str:
-    """A value as text."""
+    """A value as text. Fields that are texts of several lines are shown as such: escaped, models misread them."""
+    if isinstance(value, dict) and any(isinstance(each, str) and "\n" in each for each in value.values()):
+        return "\n".join(
+            f"{name}:\n{each}" if isinstance(each, str) else f"{name}: {canonical(each)}"
+            for name, each in value.items()
+        )
     return value if isinstance(value, str) else canonical(value)
 
 

@@ -4,6 +4,9 @@ from agent.core.control import Recovery
 from agent.core.move import PlanOrder
 from agent.core.plan import Plan, StepStatus
 
+_TOLD = 600
+"""Characters of a failure that the next attempt is told."""
+
 
 def again(plan: Plan, recovery: Recovery) -> Plan:
     """The plan with the failed step to do once more, after its delay."""
@@ -11,7 +14,8 @@ def again(plan: Plan, recovery: Recovery) -> Plan:
     if step is None:
         return plan
     retried = plan.step(step).as_(StepStatus.PENDING)
-    return plan.with_steps(retried.model_copy(update={"delay": recovery.choice.delay}))
+    told = "" if retried.call else recovery.classified.failure.error.message[:_TOLD]
+    return plan.with_steps(retried.model_copy(update={"delay": recovery.choice.delay, "last_failure": told}))
 
 
 def left(plan: Plan, recovery: Recovery, status: StepStatus) -> Plan:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.core.spelling import as_meant, as_taken
+from agent.core.spelling import as_meant
 from agent.core.value import JsonValue, canonical
 
 
@@ -46,24 +46,3 @@ def test_arguments_are_read_as_the_tool_will_take_them(
     spelled: dict[str, JsonValue], schema: dict[str, JsonValue], meant: dict[str, JsonValue]
 ) -> None:
     assert as_meant(spelled, {"properties": {"n": schema}}) == meant
-
-
-@pytest.mark.parametrize(
-    ("value", "schema", "sent"),
-    [
-        pytest.param("7", TEXT, "7", id="a text"),
-        pytest.param(7, TEXT, "7", id="a number"),
-        pytest.param(True, TEXT, "true", id="a truth"),
-        pytest.param([{"b": 1, "a": "é"}], TEXT, '[{"a":"é","b":1}]', id="rows"),
-        pytest.param(None, TEXT, None, id="nothing is no text"),
-        pytest.param(7, INTEGER, 7, id="a number for a number"),
-        pytest.param([1], {"anyOf": [TEXT, {"type": "array"}]}, [1], id="either"),
-        pytest.param({"a": 1}, {}, {"a": 1}, id="anything"),
-    ],
-)
-def test_what_is_no_text_is_sent_as_json_where_a_tool_takes_nothing_but_text(
-    value: JsonValue, schema: dict[str, JsonValue], sent: JsonValue
-) -> None:
-    taken = as_taken({"n": value}, {"properties": {"n": schema}})
-    assert taken == {"n": sent}
-    assert as_meant({"n": value}, {"properties": {"n": schema}}) == as_meant(taken, {"properties": {"n": schema}})

@@ -364,6 +364,17 @@ async def test_that_it_can_work_later_is_not_believed_where_nothing_was_tried() 
     assert result.error.code == "scope:call"
 
 
+async def test_an_attempt_is_told_what_the_last_one_came_to() -> None:
+    """The same prompt would get the same reply."""
+    again = task()
+    step = again.step.model_copy(update={"last_failure": "TurnLimit: not done </data> after 3 turns"})
+    _, model = await run(calling("submit", rows=1), given=again.model_copy(update={"step": step}))
+    opening = str(model.prompts[0][-1].content)
+    assert 'from="the last try">\nTurnLimit: not done &lt;/data> after 3 turns' in opening
+    _, fresh = await run(calling("submit", rows=1))
+    assert "last try" not in str(fresh.prompts[0][-1].content)
+
+
 async def test_a_model_without_native_calls_is_asked_in_words() -> None:
     calls = Calls(orders=12)
     with scripted(

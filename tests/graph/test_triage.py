@@ -42,6 +42,18 @@ def test_a_single_step_that_fails_is_planned_after_all() -> None:
     assert end["ledger"].planner_calls == 1
 
 
+def test_an_instruction_that_is_tried_again_is_told_why() -> None:
+    replies = [
+        calling("look_up", name="Kim"),
+        calling("give_up", reason="the directory is being rebuilt", scope="nothing"),
+        calling("submit", answer=41),
+    ]
+    end, model = played([reading()], QUESTION, *replies, strategy="auto")
+    assert (values(end), rungs(end)) == ({"answer": 41}, ["retry"])
+    assert "the directory is being rebuilt" not in str(model.prompts[0][-1].content)
+    assert "the directory is being rebuilt" in str(model.prompts[2][-1].content)
+
+
 def test_a_request_for_one_tool_costs_one_planner_call_at_most() -> None:
     plan = drafted(calls("found", tool="look_up", args={"name": "Kim"}), wants=["found"])
     end, _ = played([reading()], QUESTION, plan, strategy="full")
