@@ -133,24 +133,43 @@ def test_a_few_likely_names_are_told_of_many(hands: Hands, root: Path) -> None:
     assert said.endswith("and 43 more")
 
 
-def test_a_text_is_put_in_the_place_of_another_once(hands: Hands, root: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        pytest.param("one\ntwo\nthree\n", "two", "2\nII", "one\n2\nII\nthree\n", id="one line for two"),
+        pytest.param("one\r\ntwo\r\n", "two\n", "2", "one\r\n2\r\n", id="the line ends of the file"),
+        pytest.param(
+            "a:\n    b: 1\n    c: 2\n", "b: 1\nc: 2", "b: 2\n  d: 3", "a:\n    b: 2\n      d: 3\n", id="indented"
+        ),
+        pytest.param("one\ntwo", "two", "2", "one\n2", id="no line end at the end"),
+        pytest.param("one\ntwo\n", "two", "", "one\n", id="nothing in its place"),
+        pytest.param("two\ntwo one\n", "two", "one", "one\ntwo one\n", id="only whole lines"),
+    ],
+)
+def test_lines_are_put_in_the_place_of_others_once(
+    hands: Hands, root: Path, before: str, old: str, new: str, after: str
+) -> None:
+    (root / "a.txt").write_bytes(before.encode())
     for _ in range(2):
-        edited = hands.call("edit_file", path="notes/a.txt", old="two\n", new="2\n")
-        assert edited["text"] == (root / "notes" / "a.txt").read_text() == "one\n2\nthree\n"
+        hands.call("edit_file", path="a.txt", old=old, new=new)
+        assert (root / "a.txt").read_bytes() == after.encode()
 
 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("four", "4", "'four' stands 0 times in 'notes/a.txt', not once; it holds 'one\\ntwo"),
-        ("e", "E", "stands 3 times"),
-        ("two", "two and a half", "holds the old one"),
+        ("four", "4", "stand there 0 times, not once; the file holds 'one\\ntwo"),
+        ("thre", "3", "near to it are 'three'"),
+        ("two", "2\ntwo", "hold the old ones"),
+        ("twice", "once", "stand there 2 times"),
+        (" \n", "x", "`old` is empty"),
     ],
 )
 def test_an_edit_that_is_not_clear_changes_nothing(hands: Hands, root: Path, old: str, new: str, says: str) -> None:
-    assert says in hands.refused("edit_file", path="notes/a.txt", old=old, new=new).message
-    assert hands.scope("edit_file", path="notes/a.txt", old=old, new=new) is C
-    assert (root / "notes" / "a.txt").read_text() == "one\ntwo\nthree\n"
+    (root / "a.txt").write_text(text := "one\ntwo\nthree\ntwice\ntwice\n")
+    assert says in hands.refused("edit_file", path="a.txt", old=old, new=new).message
+    assert hands.scope("edit_file", path="a.txt", old=old, new=new) is C
+    assert (root / "a.txt").read_text() == text
 
 
 def test_a_large_file_is_refused_and_not_read(hands: Hands, root: Path) -> None:

@@ -6,12 +6,11 @@ from langchain_core.tools import BaseTool
 from pydantic import Field
 
 from agent.core.value import JsonValue
+from agent.tools.builtin.editing import edited, places
 from agent.tools.builtin.folder import Folder, digest_of
 from agent.tools.builtin.paths import Parts, parts_of
 from agent.tools.contracts import contract
 
-_TOLD = 1_000
-"""Characters of a file that are told to whoever looked for something else in it."""
 Where = Annotated[str, Field(description="path inside the workspace, such as notes/a.txt")]
 
 
@@ -55,33 +54,25 @@ def _write_file(folder: Folder) -> BaseTool:
 
 def _edit_file(folder: Folder) -> BaseTool:
     def look(path: str, old: str, new: str) -> dict[str, JsonValue] | None:
-        """The edit is there when the old text is gone and the new one stands."""
+        """The edit is there when no lines are the old ones, and some are the new ones."""
         parts = _below(path)
         if folder.entry(parts) is None:
             return None
         text = folder.content(parts).decode("utf-8", "backslashreplace")
-        return {"path": path, "edited": True, "text": text} if old not in text and new in text else None
+        there = not places(text, old) and (not new.strip() or bool(places(text, new)))
+        return {"path": path, "edited": True, "text": text} if there else None
 
     @contract(effect="mutating", idempotent=True, ensures="result.edited", observe=look, free="old new")
     def edit_file(
         path: Where,
-        old: Annotated[str, Field(min_length=1, description="text that stands there once, with enough around it")],
-        new: Annotated[str, Field(description="what is to stand there; it may not hold the old text")],
+        old: Annotated[str, Field(description="whole lines as they stand there, once")],
+        new: Annotated[str, Field(description="whole lines to stand there in their place; empty: none")],
     ) -> JsonValue:
-        """Put a text in the place of another one in a text file, and leave all else as it is."""
-        if old in new:
-            raise ValueError(
-                "the new text holds the old one; give whole lines, so that the old text is gone afterwards"
-            )
+        """Put lines in the place of other lines of a text file, and leave all else as it is."""
         parts = _below(path)
         if look(path, old, new) is None:
             before = folder.content(parts)
-            text = before.decode()
-            if text.count(old) != 1:
-                raise ValueError(
-                    f"{old!r} stands {text.count(old)} times in {path!r}, not once; it holds {text[:_TOLD]!r}"
-                )
-            folder.replace(parts, text.replace(old, new).encode(), digest_of(before))
+            folder.replace(parts, edited(before.decode(), old, new).encode(), digest_of(before))
         return look(path, old, new)
 
     return edit_file
