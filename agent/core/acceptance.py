@@ -8,7 +8,7 @@ from agent.core.goal import Criterion, Goal
 from agent.core.limits import Ledger
 from agent.core.plan import Step
 from agent.core.plan_check import Ground, uncovered
-from agent.core.thrash import SHAPE, broken_step, repeats, unchanged
+from agent.core.thrash import SHAPE, drawn_again, repeats
 from agent.core.value import ArtifactName
 from agent.core.ways import proven_wrong
 from agent.core.world import World
@@ -59,8 +59,7 @@ def stuck(
     if wrong is not None:
         assert wrong.call is not None
         return f"the new plan repeats {wrong.call.tool} for {wrong.key}, which was proven wrong; {SHAPE}"
-    broken = broken_step(failure, before)
-    again = unchanged(steps, broken, present) if broken else None
+    again = drawn_again(steps, failure, before, present)
     return repeats(again) if again else ""
 
 

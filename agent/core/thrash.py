@@ -38,15 +38,37 @@ def broken_step(failure: Failure | None, before: Iterable[Step]) -> Step | None:
     return next((each for each in before if each.id == failure.step and not each.hint), None)
 
 
-def unchanged(draft: tuple[Step, ...], broken: Step, present: Iterable[ArtifactName]) -> Step | None:
+def drawn_again(
+    draft: tuple[Step, ...], failure: Failure | None, before: Iterable[Step], present: Iterable[ArtifactName]
+) -> Step | None:
+    """The step of a draft that does what failed once more (`unchanged`), if the failure is that of a step.
+
+    Args:
+        draft: the new plan.
+        failure: what it is the answer to.
+        before: the steps it replaces, as far as their inputs are still the same.
+        present: artifacts that hold.
+    """
+    broken = broken_step(failure, before)
+    if failure is None or broken is None:
+        return None
+    # what was only judged otherwise than expected may be right under another expectation, or by another name
+    return unchanged(draft, broken, present, by_itself=failure.error.kind != "verdict")
+
+
+def unchanged(
+    draft: tuple[Step, ...], broken: Step, present: Iterable[ArtifactName], by_itself: bool = False
+) -> Step | None:
     """The step of a draft that is the broken one again, with nothing to be done before it that could help it.
 
     Args:
         draft: the new plan.
         broken: the step that failed, on inputs that are still the same.
         present: artifacts that hold; steps that make nothing else are not done again.
+        by_itself: the call itself failed, and will do so whatever its answer is called and expected to be.
     """
-    again = next((each for each in draft if equivalent(each, broken)), None)
+    called = broken.call if by_itself else None
+    again = next((each for each in draft if equivalent(each, broken) or (called and each.call == called)), None)
     if again is None:
         return None
     held = set(present)

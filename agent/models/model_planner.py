@@ -14,7 +14,7 @@ from agent.core.plan import Step
 from agent.core.plan_check import Ground, faults
 from agent.core.predicate import reads
 from agent.core.spending import total
-from agent.core.thrash import SHAPE, broken_step, repeats, unchanged
+from agent.core.thrash import SHAPE, broken_step, drawn_again, repeats
 from agent.core.value import ArtifactName
 from agent.models.catalogue import catalogue
 from agent.models.contract_planner import served, wanted
@@ -198,5 +198,5 @@ def _split(request: PlanRequest, steps: tuple[Step, ...]) -> Split | None:
 
 def _again(request: PlanRequest, steps: tuple[Step, ...]) -> Step | None:
     """The step that failed, if a plan for the whole goal has it again with nothing to help it."""
-    broken = None if request.region else broken_step(request.order.failure, request.before)
-    return unchanged(steps, broken, request.present) if broken else None
+    failure = None if request.region else request.order.failure
+    return drawn_again(steps, failure, request.before, request.present)

@@ -7,7 +7,7 @@ from agent.core.contract import EffectClass
 from agent.core.failure import Trigger
 from agent.core.limits import Ledger
 from agent.core.plan import Step, StepId
-from agent.core.thrash import broken_step, repeats, unchanged
+from agent.core.thrash import drawn_again, repeats
 from agent.core.triage import Strategy
 from agent.core.ways import next_patch
 from agent.models.contract_planner import ContractPlanner, wanted
@@ -115,6 +115,6 @@ class ContractsFirst:
 
 def _nothing_new(draft: PlanDraft, request: PlanRequest) -> Step | None:
     """The step that failed, if the draft has it again and no contract declares another way to do it."""
-    broken = None if request.region else broken_step(request.order.failure, request.before)
-    again = unchanged(draft.steps, broken, request.present) if broken else None
+    failure = None if request.region else request.order.failure
+    again = drawn_again(draft.steps, failure, request.before, request.present)
     return again if again and next_patch(again, request.contracts, Ledger()) is None else None

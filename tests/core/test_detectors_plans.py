@@ -11,7 +11,7 @@ from agent.core.goal import Criterion, completed
 from agent.core.limits import Ledger
 from agent.core.outcome import OutcomeStatus, completion, conclude, lacking, untold
 from agent.core.plan import Call, Step, StepId
-from agent.core.thrash import SHAPE, broken_step, equivalent, repeats, unchanged
+from agent.core.thrash import SHAPE, broken_step, drawn_again, equivalent, repeats, unchanged
 from agent.core.ways import remember
 from tests.builders import artifact, failure, goal, plan, step, view, world
 
@@ -68,6 +68,15 @@ def test_the_failed_step_after_one_that_is_to_do_is_another_plan() -> None:
     helped = step("x", "a", id="new", after=(StepId("B"),))
     assert unchanged((step("a"), step("b"), helped), X, ["a"]) is None
     assert unchanged((step("a"), step("b"), again), X, ["a"]) == again
+
+
+def test_a_call_that_failed_by_itself_fails_under_another_name_too() -> None:
+    renamed = step("z", "a", call=X.call, effects=("result > 1",))
+    thrown, judged = failure("x", step="old"), failure("x", kind="verdict", step="old")
+    assert drawn_again((renamed,), thrown, [X], ["a"]) == renamed
+    assert drawn_again((renamed,), judged, [X], ["a"]) is None
+    assert drawn_again((step("a"), renamed), thrown, [X], []) is None
+    assert drawn_again((renamed,), None, [X], ["a"]) is None
 
 
 def test_a_step_that_failed_is_found_in_the_plan_it_failed_in() -> None:
