@@ -15,7 +15,7 @@ from agent.core.plan_check import Ground, faults
 from agent.core.predicate import reads
 from agent.core.spending import total
 from agent.core.thrash import SHAPE, broken_step, drawn_again, repeats
-from agent.core.value import ArtifactName
+from agent.core.value import ArtifactName, canonical
 from agent.models.catalogue import catalogue
 from agent.models.contract_planner import served, wanted
 from agent.models.conversion import Converted, converted, promised
@@ -146,7 +146,10 @@ def _there(request: PlanRequest) -> frozenset[ArtifactName]:
 
 def _error(request: PlanRequest) -> str:
     failure = request.order.failure
-    return f"\n{failure.tool} failed: {failure.error.message}" if failure else ""
+    if failure is None:
+        return ""
+    sent = f" {shortened(canonical(failure.args), _RAW)}" if failure.args else ""
+    return f"\n{failure.tool}{sent} failed: {failure.error.message}"
 
 
 def _failed(last: Faults, usage: Usage, told: tuple[str, ...]) -> PlanningFailed:
