@@ -7,6 +7,10 @@ from agent.core.value import ArtifactName, JsonValue, canonical, leaves
 
 _REFERENCE = re.compile(r"\{\{\s*([A-Za-z_]\w*)((?:\.\w+)*)\s*\}\}")
 
+_FIELD = re.compile(r"\w{1,60}")
+_SHOWN = 12
+"""Fields that are told to whoever asked for another one."""
+
 
 class UnresolvedReference(ValueError):
     """A reference names an artifact or a field that is not there; raised before any call is made."""
@@ -74,8 +78,19 @@ def _look_up(match: re.Match[str], view: Mapping[ArtifactName, JsonValue]) -> Js
         elif isinstance(found, list) and part.isdigit() and int(part) < len(found):
             found = found[int(part)]
         else:
-            raise UnresolvedReference(f"{match.group()} asks for {part!r}, which {name!r} does not have")
+            raise UnresolvedReference(f"{match.group()} asks for {part!r}, which {name!r} does not have: {_has(found)}")
     return found
+
+
+def _has(found: JsonValue) -> str:
+    """What could have been asked for instead."""
+    if isinstance(found, dict):
+        fields = [each for each in found if _FIELD.fullmatch(each)]
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        return f"there the fields are {', '.join(fields[:_SHOWN])}{more}" if fields else "there are no such fields"
+    if isinstance(found, list):
+        return f"there is a list of {len(found)}, whose elements are .0, .1 and so on"
+    return f"there is a {'text' if isinstance(found, str) else 'single value'}, which has no fields"
 
 
 def _inside(value: JsonValue) -> str:

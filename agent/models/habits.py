@@ -16,18 +16,20 @@ _READ = re.compile(r"(\bartifacts\.)([A-Za-z_]\w*)")
 _FILTERED = re.compile(
     r"\{\{\s*([A-Za-z_][\w.]*)\s*\|\s*(?:to_?json|json|str|string|text|trim|safe)(?:\([^()]*\))?\s*\}\}"
 )
+_INDEXED = re.compile(r"\{\{\s*[A-Za-z_]\w*(?:\.\w+|\[\s*(?:\d+|'\w+'|\"\w+\")\s*\])+\s*\}\}")
+_INDEX = re.compile(r"\[\s*['\"]?(\w+)['\"]?\s*\]")
 
 Names = Mapping[ArtifactName, ArtifactName]
 
 
 def as_meant(plan: DraftedPlan, fixed: frozenset[str]) -> DraftedPlan:
-    """The draft without filters in its references, and with a name of its own for everything that is made.
+    """The draft with plain references, and with a name of its own for everything that is made.
 
     Args:
         plan: as the model filled it.
         fixed: tools whose contracts name what they make, which nothing here may change.
     """
-    steps = tuple(each.model_copy(update={"args": _unfiltered(each.args)}) for each in plan.steps)
+    steps = tuple(each.model_copy(update={"args": _plainly(each.args)}) for each in plan.steps)
     plan = plan.model_copy(update={"steps": steps})
     made = Counter(name for each in steps for name in each.produces)
     again = {name for name, times in made.items() if times > 1}
@@ -71,9 +73,13 @@ def _sub(pattern: re.Pattern[str], text: str, names: Names) -> str:
     return pattern.sub(lambda match: match.group(1) + names.get(match.group(2), match.group(2)), text)
 
 
-def _unfiltered(args: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """References without the filters of template languages that would spell a value out: it is, where it has to be."""
-    return _each_text(args, lambda text: _FILTERED.sub(r"{{\1}}", text))
+def _plainly(args: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """References as they are written here: without the filters that spell a value out, and `rows.0` for `rows[0]`."""
+
+    def plain(text: str) -> str:
+        return _INDEXED.sub(lambda match: _INDEX.sub(r".\1", match.group()), _FILTERED.sub(r"{{\1}}", text))
+
+    return _each_text(args, plain)
 
 
 def _each_text(args: dict[str, JsonValue], change: Callable[[str], str]) -> dict[str, JsonValue]:

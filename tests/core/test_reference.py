@@ -62,10 +62,10 @@ def test_nothing_in_place_of_a_text_stays_nothing() -> None:
     [
         pytest.param("{{ghost}}", "no valid artifact 'ghost'", id="unknown or invalid artifact"),
         pytest.param("x {{ghost}} y", "valid: a, n, none, s", id="inside a text, listing what is valid"),
-        pytest.param("{{a.z}}", "asks for 'z'", id="unknown field"),
-        pytest.param("{{a.b.7}}", "asks for '7'", id="beyond the end"),
+        pytest.param("{{a.z}}", "asks for 'z', which 'a' does not have: there the fields are b", id="unknown field"),
+        pytest.param("{{a.b.7}}", "asks for '7', .*: there is a list of 2", id="beyond the end"),
         pytest.param("{{a.b.x}}", "asks for 'x'", id="a name into a list"),
-        pytest.param("{{n.x}}", "asks for 'x'", id="a field of a number"),
+        pytest.param("{{n.x}}", "asks for 'x', .*: there is a single value", id="a field of a number"),
         pytest.param([{"k": ["{{ghost}}"]}], "ghost", id="nested"),
     ],
 )

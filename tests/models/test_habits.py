@@ -55,3 +55,16 @@ def test_a_filter_that_spells_a_value_out_is_left_out(filtered: str) -> None:
 def test_a_filter_that_makes_another_value_is_not() -> None:
     (only,) = meant(step("a", "x", tool="t", args={"text": "{{rows | length}}"}))
     assert only.args == {"text": "{{rows | length}}"}
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("{{rows[0]}}, {{ a.rows[12].name }}", "{{rows.0}}, {{ a.rows.12.name }}"),
+        ("{{row['name']}}{{row[\"name\"]}}", "{{row.name}}{{row.name}}"),
+        ("{{rows[i]}} {{rows[0 + 1]}} rows[0]", "{{rows[i]}} {{rows[0 + 1]}} rows[0]"),
+    ],
+)
+def test_an_index_in_brackets_is_a_step_of_the_path(written: str, plain: str) -> None:
+    (only,) = meant(step("a", "x", tool="t", args={"text": written}))
+    assert only.args == {"text": plain}
