@@ -47,11 +47,14 @@ class Call(Value):
     def sent(self, view: Mapping[ArtifactName, JsonValue]) -> dict[str, JsonValue]:
         """The arguments as the tool gets them: references resolved, and spelled out where it takes nothing but text.
 
+        A list of texts is one text line by line, but for a call that names a JSON file.
+
         Raises:
             UnresolvedReference: naming the reference and what exists.
         """
         resolved = {name: resolve(each, view, name) for name, each in self.args.items()}
-        return {name: as_text(each, name) if name in self.texts else each for name, each in resolved.items()}
+        lines = not any(isinstance(each, str) and each.lower().endswith(".json") for each in resolved.values())
+        return {name: as_text(each, name, lines) if name in self.texts else each for name, each in resolved.items()}
 
 
 class Inquiry(Value):

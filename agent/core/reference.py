@@ -29,6 +29,8 @@ def references(value: JsonValue) -> tuple[str, ...]:
 def resolve(value: JsonValue, view: Mapping[ArtifactName, JsonValue], wanted: str = "") -> JsonValue:
     """Replace every reference; one that is the whole string keeps its type.
 
+    As a whole string `{{rows.name}}` is that field of each row, where the rows are a list of objects that have it.
+
     Args:
         value: what refers.
         view: the artifacts.
@@ -45,18 +47,25 @@ def resolve(value: JsonValue, view: Mapping[ArtifactName, JsonValue], wanted: st
         return value
     whole = _REFERENCE.fullmatch(value.strip())
     if whole:
-        return _look_up(whole, view)
+        return _look_up(whole, view, spread=True)
     return _REFERENCE.sub(lambda match: _inside(as_text(_look_up(match, view), wanted)), value)
 
 
-def as_text(value: JsonValue, wanted: str = "") -> JsonValue:
+def as_text(value: JsonValue, wanted: str = "", lines: bool = False) -> JsonValue:
     """A value as it stands in a text, as JSON if it is none; null stays, for it says that nothing is given.
 
     Of an object the text that is called as what is `wanted`, such as the `text` of a file, is meant; and one that says
     no more than its field `value`, such as the answer to a query for one number, is written as that.
+
+    Args:
+        value: what to spell out.
+        wanted: what it is for.
+        lines: a list of texts is written one below the other.
     """
     if value is None or isinstance(value, str):
         return value
+    if lines and isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return "\n".join(map(str, value))
     if isinstance(value, dict):
         named, single = value.get(wanted), value.get("value")
         if isinstance(named, str):
@@ -66,7 +75,7 @@ def as_text(value: JsonValue, wanted: str = "") -> JsonValue:
     return canonical(value)
 
 
-def _look_up(match: re.Match[str], view: Mapping[ArtifactName, JsonValue]) -> JsonValue:
+def _look_up(match: re.Match[str], view: Mapping[ArtifactName, JsonValue], spread: bool = False) -> JsonValue:
     name, path = match.group(1), [part for part in match.group(2).split(".") if part]
     if name not in view:
         known = ", ".join(sorted(view)) or "none"
@@ -77,6 +86,8 @@ def _look_up(match: re.Match[str], view: Mapping[ArtifactName, JsonValue]) -> Js
             found = found[part]
         elif isinstance(found, list) and part.isdigit() and int(part) < len(found):
             found = found[int(part)]
+        elif spread and found and isinstance(found, list) and all(isinstance(e, dict) and part in e for e in found):
+            found = [each[part] for each in found if isinstance(each, dict)]
         else:
             raise UnresolvedReference(f"{match.group()} asks for {part!r}, which {name!r} does not have: {_has(found)}")
     return found

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.core.plan import Call
 from agent.core.reference import UnresolvedReference, as_text, referenced, resolve
 
 VIEW: dict[str, Any] = {"a": {"b": [10, {"c": "x"}]}, "n": 3, "s": "text", "none": None}
@@ -50,6 +51,22 @@ def test_references_are_resolved_at_any_depth(given_: Any, resolved: Any) -> Non
 def test_a_value_in_a_text_is_spelled_as_what_it_says(value: Any, text: str) -> None:
     assert as_text(value, "body") == text
     assert resolve("<{{x}}>", {"x": value}, "body") == f"<{text}>"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("names.txt", "Ada\nBen"), ("names.json", '["Ada","Ben"]'), ("NAMES.JSON", '["Ada","Ben"]')]
+)
+def test_a_list_of_texts_is_written_line_by_line_but_into_json(path: str, text: str) -> None:
+    call = Call(tool="write", args={"path": path, "text": "{{rows.name}}\n"}, texts=("path", "text"))
+    assert call.sent({"rows": [{"name": "Ada"}, {"name": "Ben"}]}) == {"path": path, "text": text}
+
+
+def test_a_field_of_each_element_is_meant_as_a_whole_only_and_where_all_have_it() -> None:
+    rows = [{"n": 1}, {"n": 2}]
+    assert resolve("{{rows.n}}", {"rows": rows}) == [1, 2]
+    for value, view in (("n: {{rows.n}}", rows), ("{{rows.n}}", [*rows, {}]), ("{{rows.n}}", [])):
+        with pytest.raises(UnresolvedReference, match="asks for 'n'"):
+            resolve(value, {"rows": view})
 
 
 def test_nothing_in_place_of_a_text_stays_nothing() -> None:
