@@ -62,7 +62,7 @@ def test_a_list_of_texts_is_written_line_by_line_but_into_json(path: str, text: 
 
 
 def test_a_field_of_each_element_is_meant_as_a_whole_only_and_where_all_have_it() -> None:
-    rows = [{"n": 1}, {"n": 2}]
+    rows: Any = [{"n": 1}, {"n": 2}]
     assert resolve("{{rows.n}}", {"rows": rows}) == [1, 2]
     for value, view in (("n: {{rows.n}}", rows), ("{{rows.n}}", [*rows, {}]), ("{{rows.n}}", [])):
         with pytest.raises(UnresolvedReference, match="asks for 'n'"):
