@@ -66,6 +66,13 @@ def test_a_file_is_replaced_only_where_it_holds_what_was_expected(hands: Hands, 
     assert sorted(each.name for each in root.iterdir()) == ["b.txt", "notes", "raw.bin"]  # no draft is left
 
 
+@pytest.mark.parametrize("nothing", [None, "", "none", "None", "null"])
+def test_a_new_file_replaces_nothing_however_that_is_said(hands: Hands, root: Path, nothing: str | None) -> None:
+    hands.call("write_file", path="new.txt", text="1", replaces=nothing)
+    assert hands.scope("write_file", path="new.txt", text="2", replaces=nothing) is P
+    assert (root / "new.txt").read_text() == "1"
+
+
 def test_a_replaced_file_keeps_its_permissions(hands: Hands, root: Path) -> None:
     (root / "run.sh").write_text("a")
     (root / "run.sh").chmod(0o750)
@@ -102,6 +109,7 @@ def test_nothing_is_moved_over_anything(hands: Hands, root: Path) -> None:
         pytest.param("read_file", {"path": "notes/a.txt/b"}, P, id="below a file"),
         pytest.param("write_file", {"path": "gone/a.txt", "text": ""}, P, id="no folder"),
         pytest.param("write_file", {"path": "a.txt", "text": "x" * 1_001}, C, id="too large"),
+        pytest.param("write_file", {"path": "b.txt", "text": "", "replaces": "b.txt"}, C, id="no digest"),
         pytest.param("move_file", {"path": "gone.txt", "to": "b.txt"}, P, id="nothing to move"),
         pytest.param("move_file", {"path": "notes", "to": "notes/b"}, C, id="into itself"),
         pytest.param("search_files", {"text": ""}, C, id="empty search"),

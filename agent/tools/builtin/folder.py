@@ -6,6 +6,7 @@ the folder that was opened before, and a link is refused by the kernel. Hard lin
 
 import errno
 import os
+import re
 import secrets
 import stat
 import time
@@ -24,6 +25,7 @@ T = TypeVar("T")
 _LINK, _CLOSED = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOSED
 _FILE = os.O_RDONLY | _LINK | _CLOSED | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _NOTHING = ("", "none", "null")
 """Ways to say that nothing is replaced, where an argument may be left out."""
 _NEAR = 8
@@ -123,6 +125,10 @@ class Folder:
             ValueError: it is too large.
         """
         replaces = replaces if (replaces or "").lower() not in _NOTHING else None
+        if replaces not in (None, "*") and not _DIGEST.fullmatch(str(replaces)):
+            raise ValueError(
+                f"{replaces!r} is no digest: leave it out for a new file, or give '*' for whatever is there"
+            )
         if len(content) > self.limit:
             raise ValueError(f"{len(content)} bytes are too large; a file may have {self.limit}")
         with self.inside(parts[:-1]) as folder, _alone(folder):
