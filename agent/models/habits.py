@@ -37,19 +37,26 @@ def as_meant(plan: DraftedPlan, fixed: frozenset[str]) -> DraftedPlan:
 
 
 def _versioned(plan: DraftedPlan, again: set[ArtifactName], fixed: frozenset[str]) -> DraftedPlan:
-    """What is made more than once has its name from the last step on; each step reads what was made before it."""
+    """What is made more than once has its name from the last step on; each step reads what was made before it.
+
+    Whoever makes it again comes after whoever made it before, also where nothing of that is read: both may write.
+    """
     taken = {name for each in plan.steps for name in (*each.produces, *each.needs)}
     alike: dict[str, DraftedStep] = {}  # a step that is there twice is one, and no second version
     makers = [each for each in plan.steps if alike.setdefault(_spelled(each), each) is each and each.tool not in fixed]
     last = {name: each for each in makers for name in each.produces}
     latest: dict[ArtifactName, ArtifactName] = {}
+    maker: dict[ArtifactName, str] = {}
     steps: list[DraftedStep] = []
     for each in plan.steps:
-        own = dict(latest)
-        for name in again & set(each.produces) if any(each is maker for maker in makers) else ():
+        own, before = dict(latest), list(each.after)
+        for name in sorted(again & set(each.produces)) if any(each is other for other in makers) else ():
             own[name] = name if last[name] is each else _new(name, taken)
             taken.add(own[name])
-        steps.append(_renamed(each, latest, own))
+            before += [maker[name]] if name in maker else []
+            maker[name] = each.id
+        renamed = _renamed(each, latest, own)
+        steps.append(renamed.model_copy(update={"after": tuple(dict.fromkeys(before))}))
         latest = own
     return plan.model_copy(update={"steps": tuple(steps)})
 

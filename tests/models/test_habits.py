@@ -34,6 +34,13 @@ def test_three_versions_are_read_one_after_the_other() -> None:
     steps = meant(*(step(each, "x", tool=f"t{each}", args={"of": "{{x}}"}, needs=("x",)) for each in "abc"))
     assert [each.produces[0] for each in steps] == ["x_1", "x_2", "x"]
     assert [each.needs[0] for each in steps] == ["x", "x_1", "x_2"]
+    assert [each.after for each in steps] == [(), ("a",), ("b",)]
+
+
+def test_two_writes_that_make_one_thing_are_not_done_side_by_side() -> None:
+    first, second = meant(step("a", "x", tool="move"), step("b", "x", tool="copy"))
+    assert (first.after, second.after) == ((), ("a",))
+    assert second.needs == ()
 
 
 def test_a_step_that_is_there_twice_is_no_second_version() -> None:
