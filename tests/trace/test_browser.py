@@ -175,7 +175,16 @@ def test_a_change_of_scheme_recolours_the_drawing(show: Show, backfill: Report) 
     page = show(backfill)
     light = _graph(page, "nodes()[0].style('color')")
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"document.getElementById('graph')._cyreg.cy.nodes()[0].style('color') !== '{light}'")
+    # `wait_for_function` looks again by evaluating text, which the page's own policy forbids
+    dark = page.evaluate(
+        """async light => {
+            const color = () => document.getElementById('graph')._cyreg.cy.nodes()[0].style('color');
+            for (let frame = 0; frame < 600 && color() === light; frame++) await new Promise(requestAnimationFrame);
+            return color();
+        }""",
+        light,
+    )
+    assert dark != light
 
 
 def test_without_scripts_the_tables_are_there(show: Show, backfill: Report) -> None:

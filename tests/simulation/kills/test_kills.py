@@ -51,6 +51,7 @@ def test_what_was_thought_of_or_went_wrong_once_holds(known: Script) -> None:
     assert len(run.kills) == known.kills
 
 
+# A moment may come when a fast machine is done: each range has a seed that dies where every run passes (2 and 4).
 @pytest.mark.parametrize("first", range(0, 8, 4))
 def test_whatever_is_killed_and_wherever_nothing_is_lost_and_nothing_happens_twice(first: int) -> None:
     tally = campaign(range(first, first + 4), workers=1)
@@ -60,7 +61,7 @@ def test_whatever_is_killed_and_wherever_nothing_is_lost_and_nothing_happens_twi
 
 
 def test_the_same_holds_for_runs_that_are_kept_in_postgres(server: Server) -> None:
-    tally = campaign(range(8, 10), workers=1, server=server)
+    tally = campaign(range(4, 6), workers=1, server=server)
     assert not tally.broken, story(draw(tally.broken[0][0]), server)
     assert tally.kills.total() > 0
 
